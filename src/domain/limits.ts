@@ -1,0 +1,88 @@
+/**
+ * Every bound of the system, with what happens when it is reached. Relations between them are asserted here, at load.
+ */
+import { strict as assert } from 'node:assert';
+import { BUCKET_WIDTH } from './seq.js';
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+/** Entries in one request; more → ENTRIES_TOO_MANY (413). */
+export const ENTRIES_MAX = 4096;
+/** Bytes of a request body as sent; more → REQUEST_TOO_LARGE (413) and the connection closes. */
+export const REQUEST_BYTES_MAX = 4 * MIB;
+/** Bytes of bodies in one response when the request names no limit; further bodies → DEFERRED. */
+export const RESPONSE_BYTES_DEFAULT = 16 * MIB;
+/** The largest value that a request may name; larger values are lowered to it. */
+export const RESPONSE_BYTES_MAX = 64 * MIB;
+/** Deadline of a request that names none, by kind; entries unsettled by then → DEADLINE. */
+export const DEADLINE_MS_DEFAULT = { MAILBOX_BATCH: 5_000, PUSH_EVENTS: 1_000 } as const;
+/** The largest deadline a request may name; larger values are lowered to it. */
+export const DEADLINE_MS_MAX = 60_000;
+
+/** Elements of one IN list (R4.3, R7.3); longer lists are split. Configurable: ScyllaDB refuses more than 100 by default. */
+export const IN_CAP_DEFAULT = 100;
+/** Rows that a partition read may return (R4.2); more → STORE_CORRUPT. */
+export const PARTITION_ROWS_MAX = BUCKET_WIDTH;
+/** Time for one read of a group, pages and all, before it counts as failed (→ one retry, then UNAVAILABLE). */
+export const STORE_TIMEOUT_MS_DEFAULT = 2_000;
+/** Attempts of one flight in all (B52): the first and one retry. */
+export const FLIGHT_ATTEMPTS_MAX = 2;
+/** Messages being fetched at once in the process; beyond it a batch's misses → UNAVAILABLE at once. */
+export const FLIGHTS_MAX = 200_000;
+/** Group reads under way at once; further ones wait in order, within their timeout. */
+export const GROUP_READS_MAX = 256;
+
+/** Batches in flight at once; beyond it → OVERLOADED (503). PUSH_EVENTS may use all, MAILBOX_BATCH all but the reserve. */
+export const BATCHES_MAX = 1_024;
+/** Batches that MAILBOX_BATCH leaves free, so that backlogs never starve live delivery. */
+export const BATCHES_PUSH_RESERVE = 256;
+/** Bytes of responses not yet taken by their readers, in all; beyond it → OVERLOADED (503) (B21). */
+export const RESPONSE_BYTES_IN_FLIGHT_MAX = 512 * MIB;
+
+/** Default size of the shared region. */
+export const REGION_BYTES_DEFAULT = 256 * MIB;
+/** Smallest region that works at all. */
+export const REGION_BYTES_MIN = 64 * KIB;
+/** How long a cached body may be served without being read again, whatever its TTL: the bound on staleness without a log. */
+export const CACHE_AGE_MS_MAX_DEFAULT = 60_000;
+/** Installed revision floors; when full, caching pauses (nothing new is published) until one goes. */
+export const FLOORS_MAX = 100_000;
+
+/** Payload bytes sealed or opened as one message; larger ones are refused when written (B50) and TAMPERED when read. */
+export const PAYLOAD_BYTES_MAX = 16 * MIB;
+/** A thumbnail inside media_metadata (R5.3). */
+export const THUMBNAIL_BYTES_MAX = 32 * KIB;
+/** Opened DEKs kept. */
+export const DEK_CACHE_ENTRIES_MAX = 10_000;
+/** How long an opened DEK is kept (R6.2, dek_cache_ttl). */
+export const DEK_CACHE_TTL_MS_DEFAULT = 300_000;
+/** DEKs asked of the provider in one unwrap call; more are split. */
+export const UNWRAP_BATCH_MAX = 100;
+/** Time for one unwrap call before it counts as failed (→ UNAVAILABLE, not cached). */
+export const UNWRAP_TIMEOUT_MS_DEFAULT = 2_000;
+/** How often a running process looks for keys destroyed by others: the stated time of a purge. */
+export const KEY_POLL_MS_DEFAULT = 2_000;
+/** Group jobs at or below both bounds are opened on the main thread: cheaper than a worker's round trip (bench/open-threshold.mjs). */
+export const INLINE_OPEN_ITEMS_MAX = 16;
+export const INLINE_OPEN_BYTES_MAX = 16 * KIB;
+/** Sealed bytes with the workers at once; further jobs wait in order (B31). */
+export const OPEN_BYTES_IN_FLIGHT_MAX = 64 * MIB;
+
+/** The largest TTL that CQL takes: 20 years in seconds (D8). */
+export const TTL_SECONDS_MAX = 630_720_000;
+
+/** Idle connections are closed after this long. */
+export const IDLE_TIMEOUT_S = 60;
+/** How long a stop waits for batches in flight. */
+export const SHUTDOWN_MS_DEFAULT = 10_000;
+/** Bytes of a Unix socket path on Linux (sun_path without its final 0). */
+export const SOCKET_PATH_BYTES_MAX = 107;
+
+assert(BATCHES_PUSH_RESERVE < BATCHES_MAX);
+assert(RESPONSE_BYTES_DEFAULT <= RESPONSE_BYTES_MAX);
+assert(RESPONSE_BYTES_MAX <= RESPONSE_BYTES_IN_FLIGHT_MAX);
+assert(DEADLINE_MS_DEFAULT.MAILBOX_BATCH <= DEADLINE_MS_MAX);
+assert(INLINE_OPEN_BYTES_MAX <= OPEN_BYTES_IN_FLIGHT_MAX);
+assert(PAYLOAD_BYTES_MAX <= OPEN_BYTES_IN_FLIGHT_MAX);
+assert(IN_CAP_DEFAULT <= PARTITION_ROWS_MAX);
