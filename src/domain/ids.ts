@@ -87,5 +87,5 @@ export function equalIdAt(a: Uint8Array, aAt: number, b: Uint8Array, bAt: number
 
 /** The 16 bytes at a place as a string of 16 latin-1 characters: a Map key, never shown. */
 export function idKeyAt(bytes: Uint8Array, at: number): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset + at, ID_BYTES).latin1Slice(0, ID_BYTES);
+  return Buffer.from(bytes.buffer, bytes.byteOffset + at, ID_BYTES).toString('latin1');
 }
