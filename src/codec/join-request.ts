@@ -193,14 +193,14 @@ function fillEntry(reader: WireReader, entries: EntryColumns, index: number): vo
       case ENTRY_TAG.FLOOR_LAST_ACTIVITY_ID: {
         const length = reader.length();
         if (length === ID_BYTES) entries.floorAt[index] = reader.at;
-        else if (length !== 0) entries.invalidate(index, InvalidReason.FLOOR_LENGTH);
+        else if (length !== 0) entries.invalidate(index, InvalidReason.FLOOR_MALFORMED);
         reader.at += length;
         break;
       }
       case ENTRY_TAG.FLOOR_SUMMARY_VERSION:
         reader.uint64();
         entries.floorVersion[index] = reader.value64;
-        if (reader.hi > 0x7fff_ffff) entries.invalidate(index, InvalidReason.FLOOR_LENGTH);
+        if (reader.hi > 0x7fff_ffff) entries.invalidate(index, InvalidReason.FLOOR_MALFORMED);
         break;
       case ENTRY_TAG.INLINE_BODY:
         reader.at += reader.length();

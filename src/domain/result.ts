@@ -47,7 +47,7 @@ export const InvalidReason = {
   MESSAGE_ID_LENGTH: 2,
   SEQ_RANGE: 3,
   MAILBOX_SEQ_RANGE: 4,
-  FLOOR_LENGTH: 5,
+  FLOOR_MALFORMED: 5,
   /** Text forms only: not a uuid, not hexadecimal, not a decimal number, or of the wrong type. */
   MALFORMED: 6,
 } as const;
