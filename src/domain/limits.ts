@@ -79,6 +79,27 @@ export const SHUTDOWN_MS_DEFAULT = 10_000;
 /** Bytes of a Unix socket path on Linux (sun_path without its final 0). */
 export const SOCKET_PATH_BYTES_MAX = 107;
 
+/** Connections of one client, and so its requests under way at once; further requests wait. */
+export const CLIENT_CONNECTIONS_DEFAULT = 8;
+/** The most that a client may be told to open. */
+export const CLIENT_CONNECTIONS_MAX = 256;
+/** Requests of one client that wait for a connection; beyond it → OVERLOADED, without a round trip. */
+export const CLIENT_WAITING_MAX = 4_096;
+/** What a client waits beyond the sidecar's deadline, so that partial results still arrive (→ CLIENT_TIMEOUT). */
+export const CLIENT_GRACE_MS = 500;
+/** Bytes of a response's status line and headers; more → CLIENT_PROTOCOL. */
+export const CLIENT_HEAD_BYTES_MAX = 8 * KIB;
+/** Size of the buffer that each connection reads into; what is longer is read into the response's own buffer. */
+export const CLIENT_READ_BYTES = 64 * KIB;
+/** A connection keeps the buffer that its requests are encoded in up to this size. */
+export const CLIENT_REQUEST_BYTES_KEPT = 256 * KIB;
+/** Bytes of a response: the bodies, one body that is always sent, and the results around them; more → CLIENT_PROTOCOL. */
+export const CLIENT_RESPONSE_BYTES_MAX = RESPONSE_BYTES_MAX + PAYLOAD_BYTES_MAX + 2 * MIB;
+/** Rounds of one join that asks again for what was DEFERRED, the first included. */
+export const CLIENT_ROUNDS_DEFAULT = 16;
+/** The longest wait between two attempts, whatever hint the sidecar gives. */
+export const CLIENT_RETRY_MS_MAX = 5_000;
+
 assert(BATCHES_PUSH_RESERVE < BATCHES_MAX);
 assert(RESPONSE_BYTES_DEFAULT <= RESPONSE_BYTES_MAX);
 assert(RESPONSE_BYTES_MAX <= RESPONSE_BYTES_IN_FLIGHT_MAX);
@@ -86,3 +107,5 @@ assert(DEADLINE_MS_DEFAULT.MAILBOX_BATCH <= DEADLINE_MS_MAX);
 assert(INLINE_OPEN_BYTES_MAX <= OPEN_BYTES_IN_FLIGHT_MAX);
 assert(PAYLOAD_BYTES_MAX <= OPEN_BYTES_IN_FLIGHT_MAX);
 assert(IN_CAP_DEFAULT <= PARTITION_ROWS_MAX);
+assert(CLIENT_HEAD_BYTES_MAX <= CLIENT_READ_BYTES);
+assert(CLIENT_CONNECTIONS_DEFAULT <= CLIENT_CONNECTIONS_MAX);
