@@ -33,6 +33,12 @@ export interface OpenJob {
   readonly privateBuffers: readonly SharedArrayBuffer[];
   /** Ciphertext bytes in all; for admission and the inline threshold. */
   readonly bytes: number;
+  /**
+   * Writes every item's ciphertext back to where it lies. A worker that died in mid-job has turned some of it into
+   * plaintext, so a repeat starts with this; the caller keeps the sealed bytes until `open` has answered. It is
+   * called on the main thread, while no worker has the job. Without it a job is not repeated but rejected.
+   */
+  readonly restore?: () => void;
 }
 
 /** One item, unpacked. Nonce, tag and AAD are views on the job's items at fixed offsets from `itemAt`. */
