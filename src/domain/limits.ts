@@ -72,8 +72,20 @@ export const OPEN_BYTES_IN_FLIGHT_MAX = 64 * MIB;
 /** The largest TTL that CQL takes: 20 years in seconds (D8). */
 export const TTL_SECONDS_MAX = 630_720_000;
 
-/** Idle connections are closed after this long. */
-export const IDLE_TIMEOUT_S = 60;
+/** Bytes of request bodies held in all, from their first chunk until their batch settled; beyond it → OVERLOADED (503). */
+export const REQUEST_BYTES_IN_FLIGHT_MAX = 256 * MIB;
+/** Response bytes that a batch is counted with for each of its entries until its response's size is known. */
+export const RESPONSE_ENTRY_BYTES_EXPECTED = 4 * KIB;
+/** A response that its reader has not taken whole by then is dropped with its connection (B21). */
+export const RESPONSE_DRAIN_MS_MAX = 30_000;
+/** When an OVERLOADED or SHUTTING_DOWN answer tells its caller to ask again. */
+export const RETRY_AFTER_MS = 250;
+/** How long one look at the store serves /readyz. */
+export const READY_CACHE_MS = 1_000;
+/** Time for that look; longer counts as not ready. */
+export const READY_TIMEOUT_MS = 2_000;
+/** Idle connections are closed by uWebSockets.js after about this long; the library has no setting for it. */
+export const IDLE_TIMEOUT_S = 10;
 /** How long a stop waits for batches in flight. */
 export const SHUTDOWN_MS_DEFAULT = 10_000;
 /** Bytes of a Unix socket path on Linux (sun_path without its final 0). */
@@ -103,6 +115,7 @@ export const CLIENT_RETRY_MS_MAX = 5_000;
 assert(BATCHES_PUSH_RESERVE < BATCHES_MAX);
 assert(RESPONSE_BYTES_DEFAULT <= RESPONSE_BYTES_MAX);
 assert(RESPONSE_BYTES_MAX <= RESPONSE_BYTES_IN_FLIGHT_MAX);
+assert(REQUEST_BYTES_MAX <= REQUEST_BYTES_IN_FLIGHT_MAX);
 assert(DEADLINE_MS_DEFAULT.MAILBOX_BATCH <= DEADLINE_MS_MAX);
 assert(INLINE_OPEN_BYTES_MAX <= OPEN_BYTES_IN_FLIGHT_MAX);
 assert(PAYLOAD_BYTES_MAX <= OPEN_BYTES_IN_FLIGHT_MAX);
