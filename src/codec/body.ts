@@ -2,7 +2,7 @@
  * A message's body as the contract has it (proto: MessageBody), in two blocks that concatenate to one message:
  *
  *     block A: every field but the reaction summary; the payload is its last field
- *     block B: the reaction summary, one submessage; no bytes at all when nobody reacted
+ *     block B: the reaction summary, one submessage; no bytes at all where the row has none
  *
  * Sizes are known before the payload is opened, so the caller reserves exactly that much and the fields are written
  * once, in place. `withContent` is false for RECALLED bodies (D12): no payload, media_metadata or mention_targets.
@@ -104,7 +104,7 @@ export function writeBlockA(
   return payloadBytes < 0 ? next : writeVarint(target, writeVarint(target, next, TAG.PAYLOAD), payloadBytes);
 }
 
-/** Bytes of block B; 0 for an absent summary and for one without any count above 0. */
+/** Bytes of block B; 0 for an absent summary. One whose counts are all gone still carries its version. */
 export function blockBBytes(summary: ReactionSummary | undefined): number {
   return summary === undefined ? 0 : bytesField(TAG.REACTIONS, summaryBytes(summary));
 }

@@ -1,0 +1,201 @@
+/**
+ * One batch while it is being joined: which entries name the same message, which are settled, and the response's bodies.
+ *
+ * Entries that name the same message form a chain; the chain's first entry stands for all of them, so each message is
+ * looked up, fetched and copied once however often it is referenced (R4.3 step 5). An entry is settled exactly once;
+ * when the last one is, `done` resolves. After the deadline the batch is closed: what arrives later is ignored.
+ */
+import { strict as assert } from 'node:assert';
+import { BodyList } from '../codec/body-list.js';
+import { emptyReceipt, type JoinOutcome, type Receipt } from '../codec/join-outcome.js';
+import type { JoinRequest } from '../codec/join-request.js';
+import { ABSENT, type EntryColumns } from '../domain/entries.js';
+import { equalIdAt } from '../domain/ids.js';
+import type { MessageAt } from '../domain/ports.js';
+import { ResultCode } from '../domain/result.js';
+
+/** Bytes that a body is expected to have, for the first allocation only. */
+const BODY_BYTES_EXPECTED = 640;
+const FIRST_ALLOCATION_BYTES_MAX = 1024 * 1024;
+const END = -1;
+
+/** A body where it lies right now; valid in this tick only. */
+export interface BodySource {
+  /** ResultCode.OK or ResultCode.RECALLED. */
+  readonly code: number;
+  readonly bodyBytes: number;
+  /** True when it is at or above a floor; floorAt ABSENT = no revision floor. */
+  meetsFloor(floorBytes: Uint8Array, floorAt: number, summaryVersion: bigint): boolean;
+  copyTo(target: Uint8Array, at: number): void;
+}
+
+export class Batch {
+  readonly request: JoinRequest;
+  readonly entries: EntryColumns;
+  readonly bodies: BodyList;
+  readonly receipt: Receipt = emptyReceipt();
+  readonly done: Promise<void>;
+  /** Cursor over `entries`, reused for every lookup. */
+  readonly cursor: MessageAt;
+  private pending = 0;
+  private resolveDone!: () => void;
+  /** The next entry that names the same message, or END. */
+  private readonly next: Int32Array;
+  private closed = false;
+
+  constructor(request: JoinRequest) {
+    this.request = request;
+    this.entries = request.entries;
+    const { bytes, count } = request.entries;
+    const expected = Math.min(
+      count * BODY_BYTES_EXPECTED,
+      request.responseBytesMax,
+      FIRST_ALLOCATION_BYTES_MAX,
+    );
+    this.bodies = new BodyList(expected);
+    this.next = new Int32Array(count).fill(END);
+    this.cursor = { tenantId: request.tenantId, bytes, conversationAt: 0, messageAt: 0, seqHi: 0, seqLo: 0 };
+    this.done = new Promise((resolve) => {
+      this.resolveDone = resolve;
+    });
+  }
+
+  /**
+   * Chains the entries that are to be joined; returns the first entry of each chain, in the order of the request.
+   * `hash`: the cache's hash of (tenant, message_id).
+   */
+  distinct(hash: (at: MessageAt) => number, hashes: Int32Array): Int32Array {
+    const { entries, next } = this;
+    const firsts = new Int32Array(entries.count);
+    const last = new Int32Array(entries.count);
+    let firstCount = 0;
+    const tableSize = 2 ** Math.ceil(Math.log2(Math.max(4, entries.count * 2)));
+    const table = new Int32Array(tableSize);
+    for (let index = 0; index < entries.count; index++) {
+      if (entries.code[index] !== ResultCode.PENDING) continue;
+      this.pending++;
+      const value = hash(this.point(index));
+      let place = value & (tableSize - 1);
+      let first = (table[place] as number) - 1;
+      while (first >= 0 && !(hashes[first] === value && this.sameMessage(first, index))) {
+        place = (place + 1) & (tableSize - 1);
+        first = (table[place] as number) - 1;
+      }
+      if (first >= 0) {
+        next[last[first] as number] = index;
+        last[first] = index;
+        continue;
+      }
+      hashes[index] = value;
+      table[place] = index + 1;
+      last[index] = index;
+      firsts[firstCount++] = index;
+    }
+    if (this.pending === 0) this.resolveDone();
+    return firsts.subarray(0, firstCount);
+  }
+
+  /** Sets the cursor to an entry. */
+  point(index: number): MessageAt {
+    const { cursor, entries } = this;
+    cursor.conversationAt = entries.conversationAt[index] as number;
+    cursor.messageAt = entries.messageAt[index] as number;
+    cursor.seqHi = entries.seqHi[index] as number;
+    cursor.seqLo = entries.seqLo[index] as number;
+    return cursor;
+  }
+
+  /** Settles what is pending in a chain with a code that has no body. */
+  settle(first: number, code: ResultCode): void {
+    assert(code !== ResultCode.PENDING);
+    if (this.closed) return;
+    for (let index = first; index !== END; index = this.next[index] as number) {
+      if (this.entries.code[index] === ResultCode.PENDING) this.settleEntry(index, code, 0);
+    }
+  }
+
+  /**
+   * Settles every pending entry of a chain whose floor the body meets; the body is copied once, and only when one
+   * does. Returns false when an entry stays pending because its floor is higher.
+   */
+  settleBody(first: number, body: BodySource): boolean {
+    if (this.closed) return true;
+    const { entries, next } = this;
+    let allMet = true;
+    let position = 0;
+    let code = body.code;
+    for (let index = first; index !== END; index = next[index] as number) {
+      if (entries.code[index] !== ResultCode.PENDING) continue;
+      if (!this.meetsFloor(index, body)) {
+        allMet = false;
+        continue;
+      }
+      if (position === 0 && code !== ResultCode.DEFERRED) {
+        position = this.copyIn(body);
+        if (position === 0) code = ResultCode.DEFERRED;
+      }
+      this.settleEntry(index, code, position);
+    }
+    return allMet;
+  }
+
+  /** Everything still pending becomes DEADLINE; later arrivals are ignored. */
+  close(): void {
+    if (this.closed) return;
+    const { code } = this.entries;
+    for (let index = 0; index < this.entries.count; index++) {
+      if (code[index] === ResultCode.PENDING) this.settleEntry(index, ResultCode.DEADLINE, 0);
+    }
+    this.closed = true;
+  }
+
+  get isSettled(): boolean {
+    return this.pending === 0;
+  }
+
+  outcome(): JoinOutcome {
+    assert(this.pending === 0);
+    this.closed = true;
+    this.receipt.bodyBytes = this.bodies.bodyBytes;
+    return {
+      entries: this.entries,
+      bodies: this.bodies,
+      receipt: this.receipt,
+      wantReceipt: this.request.wantReceipt,
+    };
+  }
+
+  private settleEntry(index: number, code: number, position: number): void {
+    this.entries.code[index] = code;
+    this.entries.body[index] = position;
+    if (--this.pending === 0) this.resolveDone();
+  }
+
+  /** Copies a body into the response; its position from 1, or 0 when the response is full. The first body always fits. */
+  private copyIn(body: BodySource): number {
+    const { bodies } = this;
+    if (bodies.count > 0 && bodies.bodyBytes + body.bodyBytes > this.request.responseBytesMax) return 0;
+    const at = bodies.append(body.bodyBytes);
+    body.copyTo(bodies.buffer, at);
+    return bodies.count;
+  }
+
+  private meetsFloor(index: number, body: BodySource): boolean {
+    const { entries } = this;
+    const floorAt = entries.floorAt[index] as number;
+    const floorVersion = entries.floorVersion[index] as bigint;
+    if (floorAt === ABSENT && floorVersion === 0n) return true;
+    return body.meetsFloor(entries.bytes, floorAt, floorVersion);
+  }
+
+  private sameMessage(a: number, b: number): boolean {
+    const { entries } = this;
+    const { bytes } = entries;
+    return (
+      entries.seqLo[a] === entries.seqLo[b] &&
+      entries.seqHi[a] === entries.seqHi[b] &&
+      equalIdAt(bytes, entries.messageAt[a] as number, bytes, entries.messageAt[b] as number) &&
+      equalIdAt(bytes, entries.conversationAt[a] as number, bytes, entries.conversationAt[b] as number)
+    );
+  }
+}

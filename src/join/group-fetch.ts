@@ -1,0 +1,266 @@
+/**
+ * Fetches the flights of one (conversation, bucket): read, resolve keys, build, open, publish, settle.
+ *
+ * At most FLIGHT_ATTEMPTS_MAX reads in all, whoever waits (B52): a failed read is repeated once, and so is a read for
+ * those flights whose row was below a floor, or whose key changed under way; what is still below its floor then is
+ * NOT_YET, what failed is UNAVAILABLE. Nothing here rejects, except for bugs (asserts), which land every flight first.
+ */
+import type { Receipt } from '../codec/join-outcome.js';
+import { MailjoinError } from '../domain/errors.js';
+import { FLIGHT_ATTEMPTS_MAX } from '../domain/limits.js';
+import { type DekId, dekKey, type MessageRecord, type ReactionSummary } from '../domain/message.js';
+import { OpenOutcome } from '../domain/open-job.js';
+import {
+  type BodyCache,
+  type Clock,
+  type GroupRead,
+  type GroupRows,
+  type Keyring,
+  type MessageReader,
+  type PayloadOpener,
+  PublishOutcome,
+  type Unwrapped,
+} from '../domain/ports.js';
+import { ResultCode } from '../domain/result.js';
+import { type Draft, draftBody, judge, openJobOf } from './body-build.js';
+import type { Flight, Flights } from './flights.js';
+import type { ReadCostModel } from './read-cost-model.js';
+import type { ReadGate } from './read-gate.js';
+import { planStatements } from './statement-plan.js';
+
+/** What a fetch needs from outside; one for the process. */
+export interface FetchContext {
+  readonly store: MessageReader;
+  readonly cache: BodyCache;
+  readonly keyring: Keyring;
+  readonly opener: PayloadOpener;
+  readonly clock: Clock;
+  readonly costs: ReadCostModel;
+  readonly flights: Flights;
+  readonly gate: ReadGate;
+  /** Whether rows without dek_id are served (D22). */
+  readonly allowUnsealed: boolean;
+  /** How long a body may be cached whatever its TTL, in ms. */
+  readonly cacheAgeMsMax: number;
+  /** Told of every failure beneath a batch: for logs and metrics. */
+  readonly onFailure: (code: string, error: unknown) => void;
+}
+
+/** The flights of one partition visit; `receipt` is that of the batch that started them. */
+export interface Group {
+  readonly flights: Flight[];
+  readonly receipt: Receipt;
+  readonly bucket: bigint;
+}
+
+/** Fetches a group; every flight has landed and every waiter is settled when it resolves. */
+export async function fetchGroup(context: FetchContext, group: Group): Promise<void> {
+  let open = group.flights;
+  let unmet: ResultCode = ResultCode.UNAVAILABLE;
+  try {
+    for (let attempt = 1; attempt <= FLIGHT_ATTEMPTS_MAX && open.length > 0; attempt++) {
+      const rows = await readRows(context, group, open);
+      unmet = rows === undefined ? ResultCode.UNAVAILABLE : ResultCode.NOT_YET;
+      if (rows !== undefined) open = await settleRows(context, group, open, rows);
+    }
+  } catch (error) {
+    unmet = ResultCode.UNAVAILABLE;
+    context.onFailure('INTERNAL', error);
+  } finally {
+    for (const flight of open) settleAll(context, flight, unmet);
+  }
+}
+
+async function readRows(
+  context: FetchContext,
+  group: Group,
+  flights: readonly Flight[],
+): Promise<GroupRows | undefined> {
+  const { receipt } = group;
+  const read = groupRead(context, group, flights);
+  const startedMs = context.clock.nowMs();
+  try {
+    const rows = await context.gate.run(() => context.store.readGroup(read));
+    receipt.furtherPages += rows.cost.furtherPages;
+    receipt.rows += rows.cost.rows;
+    receipt.rowBytes += rows.cost.bytes;
+    return rows;
+  } catch (error) {
+    context.onFailure(error instanceof MailjoinError ? error.code : 'INTERNAL', error);
+    return undefined;
+  } finally {
+    receipt.readMicros += (context.clock.nowMs() - startedMs) * 1000;
+    receipt.summaryStatements += read.statements.length;
+    for (const { shape } of read.statements) {
+      if (shape === 'range') receipt.rangeStatements++;
+      else if (shape === 'covering') receipt.coveringStatements++;
+      else receipt.inStatements++;
+    }
+  }
+}
+
+function groupRead(context: FetchContext, group: Group, flights: readonly Flight[]): GroupRead {
+  const first = flights[0] as Flight;
+  const seqs = flights.map((flight) => flight.seq).sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+  const distinct = seqs.filter((seq, index) => index === 0 || seq !== seqs[index - 1]);
+  return {
+    tenantId: first.tenantId,
+    conversationId: first.conversationId,
+    bucket: group.bucket,
+    statements: planStatements(distinct, context.costs),
+  };
+}
+
+/** Settles what the rows settle; returns the flights that need another read. */
+async function settleRows(
+  context: FetchContext,
+  group: Group,
+  flights: readonly Flight[],
+  rows: GroupRows,
+): Promise<Flight[]> {
+  const records = new Map<bigint, MessageRecord>();
+  for (const record of rows.records) records.set(record.seq, record);
+  const summaries = new Map<bigint, ReactionSummary>();
+  for (const summary of rows.summaries) summaries.set(summary.seq, summary);
+  const keysStartedMs = context.clock.nowMs();
+  const keys = await resolveKeys(context, flights, records);
+  group.receipt.keyMicros += (context.clock.nowMs() - keysStartedMs) * 1000;
+  const again: Flight[] = [];
+  const drafts: Draft[] = [];
+  const nowMs = context.clock.nowMs();
+  for (const flight of flights) {
+    const record = records.get(flight.seq);
+    const key = record?.dekId === undefined ? undefined : keys.get(dekKey(record.dekId));
+    const code = judge(flight, record, key, context.allowUnsealed);
+    if (record === undefined || (code !== ResultCode.OK && code !== ResultCode.RECALLED)) {
+      settleAll(context, flight, code);
+    } else if (isBelowInstalledFloor(context, flight, record, summaries.get(flight.seq))) {
+      again.push(flight);
+    } else {
+      drafts.push(draftBody(context.cache, flight, record, summaries.get(flight.seq), code, nowMs));
+    }
+  }
+  const outcomes = await openDrafts(context, group, drafts, keys);
+  for (let index = 0; index < drafts.length; index++) {
+    const draft = drafts[index] as Draft;
+    if (!settleDraft(context, draft, outcomes[index] as ResultCode, rows.sentAtMs)) again.push(draft.flight);
+  }
+  return again;
+}
+
+/** The DEKs of the rows that flights asked for, each once; cached ones without waiting. */
+async function resolveKeys(
+  context: FetchContext,
+  flights: readonly Flight[],
+  records: ReadonlyMap<bigint, MessageRecord>,
+): Promise<Map<string, Unwrapped>> {
+  const keys = new Map<string, Unwrapped>();
+  const missing = new Map<string, DekId>();
+  for (const flight of flights) {
+    const dekId = records.get(flight.seq)?.dekId;
+    if (dekId === undefined) continue;
+    const name = dekKey(dekId);
+    if (keys.has(name) || missing.has(name)) continue;
+    const cached = context.keyring.peek(dekId);
+    if (cached === undefined) missing.set(name, dekId);
+    else keys.set(name, cached);
+  }
+  if (missing.size === 0) return keys;
+  const answers = await context.keyring.resolve([...missing.values()]);
+  let index = 0;
+  for (const name of missing.keys()) {
+    const answer = answers[index++] as Unwrapped;
+    keys.set(name, answer);
+    if (answer.status === 'failed') context.onFailure('KEY_UNAVAILABLE', answer.cause);
+  }
+  return keys;
+}
+
+/** A log event's floor (D14): a row below it must be neither cached nor served. */
+function isBelowInstalledFloor(
+  context: FetchContext,
+  flight: Flight,
+  record: MessageRecord,
+  summary: ReactionSummary | undefined,
+): boolean {
+  const floor = context.cache.floorOf(flight.tenantId, flight.messageId);
+  if (floor === undefined) return false;
+  if ((summary?.version ?? 0n) < floor.summaryVersion) return true;
+  if (floor.activityId === undefined) return false;
+  return record.lastActivityId === undefined || Buffer.compare(record.lastActivityId, floor.activityId) < 0;
+}
+
+/** Opens what is sealed, in place; one result per draft: its own code, TAMPERED or UNAVAILABLE. */
+async function openDrafts(
+  context: FetchContext,
+  group: Group,
+  drafts: readonly Draft[],
+  keys: ReadonlyMap<string, Unwrapped>,
+): Promise<ResultCode[]> {
+  const results = drafts.map((draft) => draft.code as ResultCode);
+  const sealedIndexes = drafts.flatMap((draft, index) => (draft.sealed === undefined ? [] : [index]));
+  if (sealedIndexes.length === 0) return results;
+  const startedMs = context.clock.nowMs();
+  try {
+    const sealedDrafts = sealedIndexes.map((index) => drafts[index] as Draft);
+    const outcomes = await context.opener.open(openJobOf(sealedDrafts, keys));
+    for (let position = 0; position < sealedIndexes.length; position++) {
+      if (outcomes[position] !== OpenOutcome.OPENED) {
+        results[sealedIndexes[position] as number] = ResultCode.TAMPERED;
+      }
+    }
+  } catch (error) {
+    context.onFailure('INTERNAL', error);
+    for (const index of sealedIndexes) results[index] = ResultCode.UNAVAILABLE;
+  } finally {
+    group.receipt.openMicros += (context.clock.nowMs() - startedMs) * 1000;
+  }
+  return results;
+}
+
+/**
+ * Publishes a draft and serves it to who waits, in one tick. False when its flight needs another read: a waiter's or
+ * an event's floor is higher, or its key changed under way.
+ */
+function settleDraft(context: FetchContext, draft: Draft, result: ResultCode, sentAtMs: number): boolean {
+  const { cache } = context;
+  const { flight, slot, identity } = draft;
+  if (result !== ResultCode.OK && result !== ResultCode.RECALLED) {
+    giveUp(cache, draft);
+    settleAll(context, flight, result);
+    return true;
+  }
+  if (identity.dekId !== undefined && context.keyring.peek(identity.dekId)?.status === 'destroyed') {
+    giveUp(cache, draft);
+    settleAll(context, flight, ResultCode.ERASED);
+    return true;
+  }
+  const floor = cache.floorOf(flight.tenantId, flight.messageId);
+  if (
+    floor !== undefined &&
+    !draft.meetsFloor(floor.activityId ?? identity.revision, 0, floor.summaryVersion)
+  ) {
+    giveUp(cache, draft);
+    return false;
+  }
+  if (slot.shared && !flight.detached) {
+    const ageMs = draft.ttlSeconds === undefined ? context.cacheAgeMsMax : draft.ttlSeconds * 1000;
+    const expiresAtMs = sentAtMs + Math.min(ageMs, context.cacheAgeMsMax);
+    if (cache.publish(slot, expiresAtMs, context.clock.nowMs()) === PublishOutcome.KEY_CHANGED) return false;
+  } else giveUp(cache, draft);
+  flight.waiters = flight.waiters.filter(({ batch, first }) => !batch.settleBody(first, draft));
+  if (flight.waiters.length > 0) return false;
+  context.flights.land(flight);
+  return true;
+}
+
+/** Gives a slot up unseen; its bytes stay readable for the rest of this tick. */
+function giveUp(cache: BodyCache, draft: Draft): void {
+  if (draft.slot.shared) cache.release(draft.slot);
+}
+
+function settleAll(context: FetchContext, flight: Flight, code: ResultCode): void {
+  for (const { batch, first } of flight.waiters) batch.settle(first, code);
+  flight.waiters = [];
+  context.flights.land(flight);
+}

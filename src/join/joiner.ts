@@ -1,0 +1,156 @@
+/**
+ * The join (R4.3): a request's references in, one result per entry and each distinct body once out.
+ *
+ * Synchronous up to the first read: duplicates are chained, hits are copied into the response in the same tick, misses
+ * join flights that are under way or start new ones, grouped by (conversation, bucket). Then the batch waits until its
+ * entries are settled or its deadline has come. Owner: the main thread.
+ */
+import type { JoinOutcome } from '../codec/join-outcome.js';
+import type { JoinRequest } from '../codec/join-request.js';
+import {
+  type ConversationId,
+  conversationIdOf,
+  ID_BYTES,
+  idKeyAt,
+  type MessageId,
+  messageIdOf,
+  type TenantId,
+} from '../domain/ids.js';
+import { FLIGHTS_MAX, GROUP_READS_MAX } from '../domain/limits.js';
+import { type BodyCache, type Floor, NO_BODY } from '../domain/ports.js';
+import { ResultCode } from '../domain/result.js';
+import { bucketOf } from '../domain/seq.js';
+import { Batch } from './batch.js';
+import { CachedBody } from './cached-body.js';
+import { Flight, Flights } from './flights.js';
+import { type FetchContext, fetchGroup, type Group } from './group-fetch.js';
+import { ReadGate } from './read-gate.js';
+
+export type JoinerOptions = Omit<FetchContext, 'flights' | 'gate'>;
+
+export interface JoinStats {
+  /** Batches between join() and its answer. */
+  readonly batches: number;
+  /** Messages being fetched. */
+  readonly flights: number;
+  /** Group reads sent and not answered. */
+  readonly reads: number;
+}
+
+export class Joiner {
+  private readonly context: FetchContext;
+  private readonly cached: CachedBody;
+  private batches = 0;
+
+  constructor(options: JoinerOptions) {
+    this.context = { ...options, flights: new Flights(), gate: new ReadGate(GROUP_READS_MAX) };
+    this.cached = new CachedBody(options.cache);
+  }
+
+  /**
+   * Joins a batch. Resolves with every entry settled, at the request's deadline at the latest; what store, keys or
+   * workers fail at becomes the results of the entries concerned. `decodeMicros` is for the receipt.
+   */
+  async join(request: JoinRequest, decodeMicros = 0): Promise<JoinOutcome> {
+    const { clock } = this.context;
+    const startedMs = clock.nowMs();
+    const batch = new Batch(request);
+    this.batches++;
+    try {
+      const groups = this.plan(batch, startedMs);
+      for (const group of groups) void fetchGroup(this.context, group);
+      batch.receipt.decodeMicros = decodeMicros;
+      batch.receipt.planMicros = (clock.nowMs() - startedMs) * 1000;
+      if (!batch.isSettled) await settledOrDeadline(batch, request.deadlineMs);
+      batch.receipt.totalMicros = decodeMicros + (clock.nowMs() - startedMs) * 1000;
+      return batch.outcome();
+    } finally {
+      this.batches--;
+    }
+  }
+
+  /** Drops a message from the cache, and keeps what is being read of it from being cached. */
+  invalidate(tenantId: TenantId, messageId: MessageId): void {
+    this.context.flights.detach(tenantId, messageId);
+    this.context.cache.remove(tenantId, messageId);
+  }
+
+  /** A log event: installs its floor first, then drops what lies below (design: "be older than asked"). */
+  raiseFloor(tenantId: TenantId, messageId: MessageId, floor: Floor): void {
+    this.context.cache.raiseFloor(tenantId, messageId, floor, this.context.clock.nowMs());
+    this.context.flights.detach(tenantId, messageId);
+  }
+
+  stats(): JoinStats {
+    const { flights, gate } = this.context;
+    return { batches: this.batches, flights: flights.size, reads: gate.underWay };
+  }
+
+  /** Copies the hits, joins flights under way, and returns the groups that this batch must fetch. */
+  private plan(batch: Batch, nowMs: number): Iterable<Group> {
+    const { cache } = this.context;
+    const { entries, receipt } = batch;
+    const firsts = batch.distinct((at) => cache.hash(at), new Int32Array(entries.count));
+    receipt.entries = entries.count;
+    receipt.messages = firsts.length;
+    const groups = new Map<string, Group>();
+    let tenantId: TenantId | undefined;
+    for (let index = 0; index < firsts.length; index++) {
+      const first = firsts[index] as number;
+      const handle = cache.find(batch.point(first), nowMs);
+      if (handle !== NO_BODY && batch.settleBody(first, this.cached.at(handle))) {
+        receipt.cacheHits++;
+        continue;
+      }
+      // Flights outlive the batch: they own their ids.
+      tenantId ??= new Uint8Array(batch.request.tenantId) as TenantId;
+      this.await(batch, first, tenantId, groups);
+    }
+    receipt.groups = groups.size;
+    return groups.values();
+  }
+
+  /** Lets a chain wait for the flight of its message, which is started when there is none. */
+  private await(batch: Batch, first: number, tenantId: TenantId, groups: Map<string, Group>): void {
+    const { flights } = this.context;
+    const { entries } = batch;
+    const conversationId = idAt(entries.bytes, entries.conversationAt[first] as number, conversationIdOf);
+    const messageId = idAt(entries.bytes, entries.messageAt[first] as number, messageIdOf);
+    const seq = entries.seq(first);
+    const underWay = flights.find(tenantId, conversationId, seq, messageId);
+    if (underWay !== undefined) {
+      batch.receipt.flightsJoined++;
+      underWay.waiters.push({ batch, first });
+      return;
+    }
+    if (flights.size >= FLIGHTS_MAX) {
+      batch.settle(first, ResultCode.UNAVAILABLE);
+      return;
+    }
+    const flight = new Flight(tenantId, conversationId, seq, messageId);
+    flight.waiters.push({ batch, first });
+    flights.register(flight);
+    const bucket = bucketOf(seq);
+    const name = `${idKeyAt(conversationId, 0)}${bucket}`;
+    const group = groups.get(name);
+    if (group === undefined) groups.set(name, { flights: [flight], receipt: batch.receipt, bucket });
+    else group.flights.push(flight);
+  }
+}
+
+/** A copy of the id at an offset of a batch's columns. */
+function idAt<Id extends ConversationId | MessageId>(
+  bytes: Uint8Array,
+  at: number,
+  parse: (bytes: Uint8Array) => Id | undefined,
+): Id {
+  const id = parse(new Uint8Array(bytes.subarray(at, at + ID_BYTES)));
+  if (id === undefined) throw new RangeError('the columns hold whole ids');
+  return id;
+}
+
+async function settledOrDeadline(batch: Batch, deadlineMs: number): Promise<void> {
+  const timer = setTimeout(() => batch.close(), deadlineMs);
+  await batch.done;
+  clearTimeout(timer);
+}

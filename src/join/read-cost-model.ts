@@ -1,0 +1,29 @@
+/**
+ * What reads cost, for the planner (D5, R7.3). Only the ratios matter. The defaults are measured on the test
+ * Cassandra; an operator's own figures may replace them.
+ */
+import { IN_CAP_DEFAULT } from '../domain/limits.js';
+
+export interface ReadCostModel {
+  /** Elements of one IN list at most; also: a bucket's n seqs never cost more than ceil(n / inCap) statements. */
+  readonly inCap: number;
+  /** Cost of a statement beside its rows, in microseconds. */
+  readonly statementMicros: number;
+  /** Cost of one row of a range, wanted or surplus, in microseconds. */
+  readonly rangeRowMicros: number;
+  /** Cost of one element of an IN list, in microseconds. */
+  readonly inElementMicros: number;
+  /** Bytes that the surplus rows of one bucket's covering ranges may have in all. */
+  readonly surplusBytesMax: number;
+  /** Bytes that a surplus row is taken to have: a row may hold a 32 KiB thumbnail beside its payload. */
+  readonly surplusRowBytes: number;
+}
+
+export const READ_COST_MODEL_DEFAULT: ReadCostModel = {
+  inCap: IN_CAP_DEFAULT,
+  statementMicros: 300,
+  rangeRowMicros: 10,
+  inElementMicros: 17,
+  surplusBytesMax: 4 * 1024 * 1024,
+  surplusRowBytes: 36 * 1024,
+};

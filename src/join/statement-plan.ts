@@ -1,0 +1,149 @@
+/**
+ * Chooses the statements that read some seqs of one bucket: pure, synchronous, exact (R4.3, D5).
+ *
+ * Consecutive seqs are one range. Scattered seqs are cut into consecutive pieces, each read as a range (its gaps are
+ * surplus rows, read and dropped) or as an IN list, such that the sum of costs under the model is least, with never
+ * more than ceil(n / inCap) statements and never more surplus than the model's byte bound in all.
+ *
+ * A piece's cost is linear in where it starts and ends, so the best last piece that ends at a given seq is a minimum
+ * over a sliding window of starts. With n seqs and k statements that is O(n · k) (n ≤ 4,096), and O(n) to see that a
+ * group is small enough for one statement.
+ */
+import { strict as assert } from 'node:assert';
+import { PARTITION_ROWS_MAX } from '../domain/limits.js';
+import type { ReadStatement } from '../domain/statement.js';
+import type { ReadCostModel } from './read-cost-model.js';
+
+/** `seqs`: ascending, distinct, all of one bucket, 1 … 4,096 of them. */
+export function planStatements(seqs: readonly bigint[], model: ReadCostModel): ReadStatement[] {
+  const count = seqs.length;
+  assert(count > 0 && count <= PARTITION_ROWS_MAX);
+  const first = seqs[0] as bigint;
+  const span = Number((seqs[count - 1] as bigint) - first) + 1;
+  if (span === count) return [piece(seqs, 0, count, true)];
+  const statementsMax = Math.ceil(count / model.inCap);
+  const surplusMax = Math.floor(model.surplusBytesMax / model.surplusRowBytes / statementsMax);
+  if (statementsMax === 1) {
+    const asRange =
+      span - count <= surplusMax && span * model.rangeRowMicros <= count * model.inElementMicros;
+    return [piece(seqs, 0, count, asRange)];
+  }
+  const offsets = Int32Array.from(seqs, (seq) => Number(seq - first));
+  return cheapestPieces(offsets, statementsMax, surplusMax, model).map(({ from, to, asRange }) =>
+    piece(seqs, from, to, asRange),
+  );
+}
+
+/** The statement for seqs[from … to). */
+function piece(seqs: readonly bigint[], from: number, to: number, asRange: boolean): ReadStatement {
+  const low = seqs[from] as bigint;
+  const high = seqs[to - 1] as bigint;
+  if (Number(high - low) + 1 === to - from) return { shape: 'range', from: low, to: high };
+  return asRange ? { shape: 'covering', from: low, to: high } : { shape: 'in', seqs: seqs.slice(from, to) };
+}
+
+interface Piece {
+  readonly from: number;
+  readonly to: number;
+  readonly asRange: boolean;
+}
+
+function cheapestPieces(
+  offsets: Int32Array,
+  statementsMax: number,
+  surplusMax: number,
+  model: ReadCostModel,
+): Piece[] {
+  const count = offsets.length;
+  const width = count + 1;
+  // cost[j]: the least cost of the first j seqs with exactly `statements` pieces; choice: where the last one starts.
+  let cost = new Float64Array(width).fill(Number.POSITIVE_INFINITY);
+  cost[0] = 0;
+  const choices: Int32Array[] = [];
+  let bestCost = Number.POSITIVE_INFINITY;
+  let bestStatements = 0;
+  for (let statements = 1; statements <= statementsMax; statements++) {
+    const choice = new Int32Array(width);
+    cost = addPiece(cost, choice, offsets, surplusMax, model);
+    choices.push(choice);
+    if ((cost[count] as number) < bestCost) {
+      bestCost = cost[count] as number;
+      bestStatements = statements;
+    }
+  }
+  assert(bestStatements > 0, 'full IN chunks always fit');
+  const pieces: Piece[] = [];
+  let to = count;
+  for (let statements = bestStatements; statements > 0; statements--) {
+    const chosen = choices[statements - 1]?.[to] as number;
+    const asRange = chosen < 0;
+    const from = asRange ? -chosen - 1 : chosen;
+    pieces.push({ from, to, asRange });
+    to = from;
+  }
+  assert.equal(to, 0);
+  return pieces.reverse();
+}
+
+/**
+ * One more piece behind what `previous` covers. choice[j] = start of the last piece that ends before j, as −start − 1
+ * when it is a range.
+ */
+function addPiece(
+  previous: Float64Array,
+  choice: Int32Array,
+  offsets: Int32Array,
+  surplusMax: number,
+  model: ReadCostModel,
+): Float64Array<ArrayBuffer> {
+  const count = offsets.length;
+  const cost = new Float64Array(count + 1).fill(Number.POSITIVE_INFINITY);
+  const rangeStarts = new WindowMinimum(count);
+  const inStarts = new WindowMinimum(count);
+  let rangeLow = 0;
+  for (let end = 1; end <= count; end++) {
+    const start = end - 1;
+    const last = offsets[end - 1] as number;
+    rangeStarts.push(start, (previous[start] as number) - model.rangeRowMicros * (offsets[start] as number));
+    inStarts.push(start, (previous[start] as number) - model.inElementMicros * start);
+    while (last - (offsets[rangeLow] as number) + 1 - (end - rangeLow) > surplusMax) rangeLow++;
+    rangeStarts.dropBelow(rangeLow);
+    inStarts.dropBelow(end - model.inCap);
+    const asRange = model.statementMicros + model.rangeRowMicros * (last + 1) + rangeStarts.minimum;
+    const asIn = model.statementMicros + model.inElementMicros * end + inStarts.minimum;
+    cost[end] = Math.min(asRange, asIn);
+    choice[end] = asRange <= asIn ? -rangeStarts.minimumAt - 1 : inStarts.minimumAt;
+  }
+  return cost;
+}
+
+/** The minimum over a window whose both ends only move up: a queue of candidates with rising values. */
+class WindowMinimum {
+  private readonly positions: Int32Array;
+  private readonly values: Float64Array;
+  private head = 0;
+  private tail = 0;
+
+  constructor(capacity: number) {
+    this.positions = new Int32Array(capacity);
+    this.values = new Float64Array(capacity);
+  }
+
+  push(position: number, value: number): void {
+    while (this.tail > this.head && (this.values[this.tail - 1] as number) >= value) this.tail--;
+    this.positions[this.tail] = position;
+    this.values[this.tail++] = value;
+  }
+
+  dropBelow(position: number): void {
+    while (this.tail > this.head && (this.positions[this.head] as number) < position) this.head++;
+  }
+
+  get minimum(): number {
+    return this.tail > this.head ? (this.values[this.head] as number) : Number.POSITIVE_INFINITY;
+  }
+
+  get minimumAt(): number {
+    return this.positions[this.head] as number;
+  }
+}
