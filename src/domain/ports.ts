@@ -235,9 +235,12 @@ export interface BodyCache {
   copyBlockA(identity: BodyIdentity, target: Uint8Array, targetAt: number, nowMs: number): boolean;
   /** A slot for exactly this body, or undefined: too large, caching paused, or no segment free. */
   reserve(identity: BodyIdentity): BodySlot | undefined;
-  /** Makes a reserved slot visible, replacing what the key held. The slot is given up whatever the outcome. */
+  /**
+   * Makes a reserved slot visible, replacing what the key held. Unless the outcome is PUBLISHED the slot stays its
+   * flight's, untouched, to be released by it.
+   */
   publish(slot: BodySlot, expiresAtMs: number, nowMs: number): PublishOutcome;
-  /** Gives a reserved slot up unseen. */
+  /** Gives a reserved slot up unseen, zeroing it: it may hold plaintext. */
   release(slot: BodySlot): void;
   /** Drops what is cached of a message. */
   remove(tenantId: TenantId, messageId: MessageId): void;

@@ -6,7 +6,7 @@
  *       └────▶ draft: slot + fields ─▶ [needs opening] ─▶ open in place ─▶ ready | TAMPERED
  *
  * The row keeps the sealed bytes until the drafts are settled, so a worker that dies costs a repeat, not a read.
- * Every draft is given up exactly once: published or released, by its owner (group-fetch.ts).
+ * Every draft ends published or given up, by its owner (group-fetch.ts).
  */
 import { strict as assert } from 'node:assert';
 import { blockABytes, blockBBytes, writeBlockA, writeBlockB } from '../codec/body.js';
@@ -35,7 +35,13 @@ import {
   type OpenJob,
   writeOpenItem,
 } from '../domain/open-job.js';
-import type { BodyCache, BodyIdentity, BodySlot, Unwrapped } from '../domain/ports.js';
+import {
+  type BodyCache,
+  type BodyIdentity,
+  type BodySlot,
+  PublishOutcome,
+  type Unwrapped,
+} from '../domain/ports.js';
 import { ResultCode } from '../domain/result.js';
 import type { BodySource } from './batch.js';
 import type { Flight } from './flights.js';
@@ -52,6 +58,8 @@ export class Draft implements BodySource {
   /** The envelope and where its plaintext belongs; undefined when nothing has to be opened. */
   readonly sealed: Uint8Array | undefined;
   readonly payloadAt: number;
+  /** The slot is in the region and still this draft's. */
+  private holdsSlot: boolean;
 
   constructor(
     flight: Flight,
@@ -67,6 +75,7 @@ export class Draft implements BodySource {
     this.ttlSeconds = ttlSeconds;
     this.sealed = sealed;
     this.payloadAt = payloadAt;
+    this.holdsSlot = slot.shared;
   }
 
   get code(): number {
@@ -84,6 +93,21 @@ export class Draft implements BodySource {
 
   copyTo(target: Uint8Array, at: number): void {
     target.set(this.slot.bytes.subarray(this.slot.at, this.slot.at + this.slot.bodyBytes), at);
+  }
+
+  /** Makes the body visible in the cache. Unless it is PUBLISHED the slot stays the draft's, and readable. */
+  publish(cache: BodyCache, expiresAtMs: number, nowMs: number): PublishOutcome {
+    if (!this.holdsSlot) return PublishOutcome.NOT_CACHED;
+    const outcome = cache.publish(this.slot, expiresAtMs, nowMs);
+    if (outcome === PublishOutcome.PUBLISHED) this.holdsSlot = false;
+    return outcome;
+  }
+
+  /** Gives the slot up unseen, unless it was published. Repeatable. */
+  giveUp(cache: BodyCache): void {
+    if (!this.holdsSlot) return;
+    this.holdsSlot = false;
+    cache.release(this.slot);
   }
 
   /** Puts the ciphertext where the plaintext shall be; again when a worker died over it. */

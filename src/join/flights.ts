@@ -11,6 +11,7 @@
  */
 import { strict as assert } from 'node:assert';
 import { type ConversationId, idKeyAt, type MessageId, type TenantId } from '../domain/ids.js';
+import { ResultCode } from '../domain/result.js';
 import type { Batch } from './batch.js';
 
 export interface Waiter {
@@ -27,6 +28,10 @@ export class Flight {
   waiters: Waiter[] = [];
   /** Invalidated while it was under way: what it brings must not be cached. */
   detached = false;
+  /** Found by later arrivals. */
+  registered = false;
+  /** What its waiters get when no further read is left: UNAVAILABLE or NOT_YET. */
+  unmet: ResultCode = ResultCode.UNAVAILABLE;
   /** Another flight of the same message_id with other coordinates. */
   sibling: Flight | undefined = undefined;
 
@@ -66,22 +71,24 @@ export class Flights {
     const key = keyOf(flight.tenantId, flight.messageId);
     flight.sibling = this.byMessage.get(key);
     this.byMessage.set(key, flight);
+    flight.registered = true;
     this.count++;
   }
 
-  /** Takes a flight out, once it has settled for good; nothing happens when it was detached before. */
+  /** Takes a flight out, once it has settled for good. Repeatable; nothing happens when it was detached before. */
   land(flight: Flight): void {
-    if (flight.detached) return;
+    if (!flight.registered) return;
+    flight.registered = false;
     const key = keyOf(flight.tenantId, flight.messageId);
     const head = this.byMessage.get(key);
-    assert(head !== undefined, 'a flight that is not detached is registered');
+    assert(head !== undefined, 'a registered flight is in the map');
     if (head === flight) {
       if (flight.sibling === undefined) this.byMessage.delete(key);
       else this.byMessage.set(key, flight.sibling);
     } else {
       let before = head;
       while (before.sibling !== flight) {
-        assert(before.sibling !== undefined, 'a flight that is not detached is registered');
+        assert(before.sibling !== undefined, 'a registered flight is in the map');
         before = before.sibling;
       }
       before.sibling = flight.sibling;
@@ -94,6 +101,7 @@ export class Flights {
     const key = keyOf(tenantId, messageId);
     for (let flight = this.byMessage.get(key); flight !== undefined; flight = flight.sibling) {
       flight.detached = true;
+      flight.registered = false;
       this.count--;
     }
     this.byMessage.delete(key);

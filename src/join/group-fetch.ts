@@ -55,20 +55,18 @@ export interface Group {
 
 /** Fetches a group; every flight has landed and every waiter is settled when it resolves. */
 export async function fetchGroup(context: FetchContext, group: Group): Promise<void> {
-  let open = group.flights;
-  let unmet: ResultCode = ResultCode.UNAVAILABLE;
+  let open: readonly Flight[] = group.flights;
   try {
     for (let attempt = 1; attempt <= FLIGHT_ATTEMPTS_MAX && open.length > 0; attempt++) {
       const rows = await readRows(context, group, open);
-      unmet = rows === undefined ? ResultCode.UNAVAILABLE : ResultCode.NOT_YET;
-      if (rows !== undefined) open = await settleRows(context, group, open, rows);
+      if (rows === undefined) for (const flight of open) flight.unmet = ResultCode.UNAVAILABLE;
+      else open = await settleRows(context, group, open, rows);
     }
   } catch (error) {
-    unmet = ResultCode.UNAVAILABLE;
+    for (const flight of open) flight.unmet = ResultCode.UNAVAILABLE;
     context.onFailure('INTERNAL', error);
-  } finally {
-    for (const flight of open) settleAll(context, flight, unmet);
   }
+  for (const flight of open) settleAll(context, flight, flight.unmet);
 }
 
 async function readRows(
@@ -127,23 +125,30 @@ async function settleRows(
   group.receipt.keyMicros += (context.clock.nowMs() - keysStartedMs) * 1000;
   const again: Flight[] = [];
   const drafts: Draft[] = [];
-  const nowMs = context.clock.nowMs();
-  for (const flight of flights) {
-    const record = records.get(flight.seq);
-    const key = record?.dekId === undefined ? undefined : keys.get(dekKey(record.dekId));
-    const code = judge(flight, record, key, context.allowUnsealed);
-    if (record === undefined || (code !== ResultCode.OK && code !== ResultCode.RECALLED)) {
-      settleAll(context, flight, code);
-    } else if (isBelowInstalledFloor(context, flight, record, summaries.get(flight.seq))) {
-      again.push(flight);
-    } else {
-      drafts.push(draftBody(context.cache, flight, record, summaries.get(flight.seq), code, nowMs));
+  try {
+    const nowMs = context.clock.nowMs();
+    for (const flight of flights) {
+      const record = records.get(flight.seq);
+      const summary = summaries.get(flight.seq);
+      const key = record?.dekId === undefined ? undefined : keys.get(dekKey(record.dekId));
+      const code = judge(flight, record, key, context.allowUnsealed);
+      if (record === undefined || (code !== ResultCode.OK && code !== ResultCode.RECALLED)) {
+        settleAll(context, flight, code);
+      } else if (isBelowInstalledFloor(context, flight, record, summary)) {
+        flight.unmet = ResultCode.NOT_YET;
+        again.push(flight);
+      } else {
+        drafts.push(draftBody(context.cache, flight, record, summary, code, nowMs));
+      }
     }
-  }
-  const outcomes = await openDrafts(context, group, drafts, keys);
-  for (let index = 0; index < drafts.length; index++) {
-    const draft = drafts[index] as Draft;
-    if (!settleDraft(context, draft, outcomes[index] as ResultCode, rows.sentAtMs)) again.push(draft.flight);
+    const outcomes = await openDrafts(context, group, drafts, keys);
+    for (let index = 0; index < drafts.length; index++) {
+      const draft = drafts[index] as Draft;
+      if (!settleDraft(context, draft, outcomes[index] as ResultCode, rows.sentAtMs))
+        again.push(draft.flight);
+    }
+  } finally {
+    for (const draft of drafts) draft.giveUp(context.cache);
   }
   return again;
 }
@@ -224,39 +229,35 @@ async function openDrafts(
  */
 function settleDraft(context: FetchContext, draft: Draft, result: ResultCode, sentAtMs: number): boolean {
   const { cache } = context;
-  const { flight, slot, identity } = draft;
+  const { flight, identity } = draft;
   if (result !== ResultCode.OK && result !== ResultCode.RECALLED) {
-    giveUp(cache, draft);
     settleAll(context, flight, result);
     return true;
   }
   if (identity.dekId !== undefined && context.keyring.peek(identity.dekId)?.status === 'destroyed') {
-    giveUp(cache, draft);
     settleAll(context, flight, ResultCode.ERASED);
     return true;
   }
+  flight.unmet = ResultCode.NOT_YET;
   const floor = cache.floorOf(flight.tenantId, flight.messageId);
   if (
     floor !== undefined &&
     !draft.meetsFloor(floor.activityId ?? identity.revision, 0, floor.summaryVersion)
   ) {
-    giveUp(cache, draft);
     return false;
   }
-  if (slot.shared && !flight.detached) {
+  if (!flight.detached) {
     const ageMs = draft.ttlSeconds === undefined ? context.cacheAgeMsMax : draft.ttlSeconds * 1000;
     const expiresAtMs = sentAtMs + Math.min(ageMs, context.cacheAgeMsMax);
-    if (cache.publish(slot, expiresAtMs, context.clock.nowMs()) === PublishOutcome.KEY_CHANGED) return false;
-  } else giveUp(cache, draft);
+    if (draft.publish(cache, expiresAtMs, context.clock.nowMs()) === PublishOutcome.KEY_CHANGED) {
+      flight.unmet = ResultCode.UNAVAILABLE;
+      return false;
+    }
+  }
   flight.waiters = flight.waiters.filter(({ batch, first }) => !batch.settleBody(first, draft));
   if (flight.waiters.length > 0) return false;
   context.flights.land(flight);
   return true;
-}
-
-/** Gives a slot up unseen; its bytes stay readable for the rest of this tick. */
-function giveUp(cache: BodyCache, draft: Draft): void {
-  if (draft.slot.shared) cache.release(draft.slot);
 }
 
 function settleAll(context: FetchContext, flight: Flight, code: ResultCode): void {

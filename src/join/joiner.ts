@@ -17,7 +17,7 @@ import {
   type TenantId,
 } from '../domain/ids.js';
 import { FLIGHTS_MAX, GROUP_READS_MAX } from '../domain/limits.js';
-import { type BodyCache, type Floor, NO_BODY } from '../domain/ports.js';
+import { type Floor, NO_BODY } from '../domain/ports.js';
 import { ResultCode } from '../domain/result.js';
 import { bucketOf } from '../domain/seq.js';
 import { Batch } from './batch.js';
