@@ -109,6 +109,9 @@ export function javaArguments(node: NodeSettings, jars: readonly string[]): stri
     `-Xms${Math.ceil(node.heapMb / 2)}m`,
     `-Xmx${node.heapMb}m`,
     '-XX:+UseG1GC',
+    '-XX:-UsePerfData',
+    // Native libraries are unpacked here, so that they go with the folder.
+    `-Djava.io.tmpdir=${node.folder}`,
     '-Djdk.attach.allowAttachSelf=true',
     '-Djava.awt.headless=true',
     '-Dcassandra-foreground=yes',

@@ -9,13 +9,13 @@
  * Which registry is asked is Maven's own configuration. Failure: JAVA_MISSING without Maven, SERVICE_START with
  * the end of Maven's output.
  */
-import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MailjoinError } from '../domain/errors.js';
+import { ServiceProcess } from './service-process.js';
 import { type Environment, findMaven } from './toolchain.js';
 
 export interface JarSet {
@@ -29,7 +29,6 @@ export interface JarSet {
 const COPY_GOAL = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies';
 const RESOLVE_TIMEOUT_MS = 300_000;
 const LOCK_POLL_MS = 200;
-const OUTPUT_TAIL_CHARACTERS = 2_000;
 
 /** The folder that holds every jar set: the OS's cache folder of this user. */
 export function cacheFolder(environment: Environment): string {
@@ -117,21 +116,25 @@ async function fetchJars(
   const folder = join(staging, 'jars');
   await rm(staging, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
-  try {
-    await writeFile(join(staging, 'pom.xml'), pomOf(jars));
-    onProgress(`fetching ${jars.name} ${jars.version} with Maven (once; kept in the cache folder)`);
-    const startedAtMs = Date.now();
+  await writeFile(join(staging, 'pom.xml'), pomOf(jars));
+  onProgress(`fetching ${jars.name} ${jars.version} with Maven (once; kept in the cache folder)`);
+  const startedAtMs = Date.now();
+  const run = await ServiceProcess.start({
+    name: 'Maven',
+    program: maven,
     // Strict checksums: a jar that arrives damaged fails here, not as a riddle inside the JVM.
-    const flags = ['-B', '-q', '-C', '-f', join(staging, 'pom.xml')];
-    await run(
-      maven,
-      [...flags, COPY_GOAL, '-DincludeScope=runtime', `-DoutputDirectory=${folder}`],
-      environment,
-    );
+    args: ['-B', '-q', '-C', COPY_GOAL, '-DincludeScope=runtime', `-DoutputDirectory=${folder}`],
+    environment,
+    workingFolder: staging,
+    logPath: join(staging, 'maven.log'),
+    temporaryFolder: staging,
+  });
+  try {
+    await run.succeeded(RESOLVE_TIMEOUT_MS);
     await rename(folder, target);
     onProgress(`fetched ${jars.name} ${jars.version} in ${Math.round((Date.now() - startedAtMs) / 1000)} s`);
   } finally {
-    await rm(staging, { recursive: true, force: true });
+    await run.stop();
   }
 }
 
@@ -149,28 +152,4 @@ function pomOf(jars: JarSet): string {
     `<dependencies>${dependencies.join('')}</dependencies>`,
     '</project>',
   ].join('\n');
-}
-
-function run(program: string, args: readonly string[], environment: Environment): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(program, args, {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: environment,
-      timeout: RESOLVE_TIMEOUT_MS,
-    });
-    let tail = '';
-    const keep = (chunk: Buffer) => {
-      tail = (tail + chunk.toString('utf8')).slice(-OUTPUT_TAIL_CHARACTERS);
-    };
-    child.stdout.on('data', keep);
-    child.stderr.on('data', keep);
-    child.once('error', (cause) => {
-      reject(new MailjoinError('SERVICE_START', 'Maven could not be run', { cause }));
-    });
-    child.once('close', (code) => {
-      if (code === 0) resolve();
-      else
-        reject(new MailjoinError('SERVICE_START', `Maven ended with ${code ?? 'a signal'}:\n${tail.trim()}`));
-    });
-  });
 }

@@ -10,7 +10,7 @@
  *     fd 1, 2  the server's log file
  *     fd 3  to us: "pid N", then "exit CODE"
  *
- * None of it keeps our event loop alive. Failure: SERVICE_START with the end of the log.
+ * A program that ends by itself (Maven) runs the same way. None of it keeps our event loop alive. Failure: SERVICE_START with the end of the log.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,8 +21,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { MailjoinError } from '../domain/errors.js';
 import type { Environment } from './toolchain.js';
 
-/** How long a server may take to end after SIGTERM before SIGKILL. */
-const STOP_GRACE_MS = 10_000;
+/** How long a server may take to end after SIGTERM before SIGKILL: long enough to flush, where that has a point. */
+const STOP_GRACE_MS_KEPT = 10_000;
+const STOP_GRACE_MS_TEMPORARY = 2_000;
 /** How long the shell may take beyond that: it removes the folder. */
 const STOP_MARGIN_MS = 10_000;
 const POLL_MS = 50;
@@ -35,6 +36,8 @@ grace=$1; folder=$2; shift 2
 exec 4<&0 </dev/null
 "$@" 3>&- 4<&- &
 server=$!
+# Nobody may be left to read what we tell: that must not end the shell before its work is done.
+trap '' PIPE
 echo "pid $server" >&3
 {
   cat <&4 >/dev/null
@@ -71,6 +74,7 @@ export class ServiceProcess {
   readonly #name: string;
   readonly #supervisor: ChildProcess;
   readonly #gone: Promise<unknown>;
+  readonly #graceMs: number;
   #pid = 0;
   #exitCode: number | undefined;
   #logRead = 0;
@@ -78,6 +82,7 @@ export class ServiceProcess {
   private constructor(command: ServiceCommand) {
     this.logPath = command.logPath;
     this.#name = command.name;
+    this.#graceMs = command.temporaryFolder === undefined ? STOP_GRACE_MS_KEPT : STOP_GRACE_MS_TEMPORARY;
     const log = openSync(command.logPath, 'a');
     this.#supervisor = spawn(
       '/bin/sh',
@@ -85,7 +90,7 @@ export class ServiceProcess {
         '-c',
         SUPERVISOR,
         'mailjoin-supervisor',
-        String(STOP_GRACE_MS / 100),
+        String(this.#graceMs / 100),
         command.temporaryFolder ?? '',
         command.program,
         ...command.args,
@@ -136,6 +141,16 @@ export class ServiceProcess {
     }
   }
 
+  /** Waits until the program has ended well by itself. SERVICE_START for any exit code but 0, or when the time is over. */
+  async succeeded(timeoutMs: number): Promise<void> {
+    const deadlineMs = Date.now() + timeoutMs;
+    while (this.#exitCode === undefined) {
+      if (Date.now() > deadlineMs) throw await this.#failure(`${this.#name} took over ${timeoutMs} ms`);
+      await delay(POLL_MS);
+    }
+    if (this.#exitCode !== 0) throw await this.#failure(`${this.#name} ended with code ${this.#exitCode}`);
+  }
+
   /** Ends the server at once, as a crash would (for fault tests); stop() is still needed. */
   kill(): void {
     if (this.#exitCode === undefined) process.kill(this.#pid, 'SIGKILL');
@@ -146,7 +161,7 @@ export class ServiceProcess {
     this.#supervisor.ref();
     this.#supervisor.stdin?.end();
     const late = new AbortController();
-    const timeUp = delay(STOP_GRACE_MS + STOP_MARGIN_MS, 'late', { signal: late.signal }).catch(
+    const timeUp = delay(this.#graceMs + STOP_MARGIN_MS, 'late', { signal: late.signal }).catch(
       () => undefined,
     );
     const outcome = await Promise.race([this.#gone, timeUp]);
