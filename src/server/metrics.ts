@@ -1,0 +1,194 @@
+/**
+ * The process's metrics (Prometheus text at /metrics).
+ *
+ * Every label has a fixed, small set of values, so the number of series never grows with tenants, conversations or
+ * callers (B51): kinds, result codes, error codes, stages, statement shapes. Gauges of other parts are read from
+ * `MetricSources` when the page is asked for, so nothing is counted twice.
+ */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { JoinOutcome, Receipt } from '../codec/join-outcome.js';
+import { RequestKind } from '../domain/entries.js';
+import type { ErrorCode } from '../domain/errors.js';
+import type { BodyCacheStats } from '../domain/ports.js';
+import { RESULT_CODE_COUNT, resultName } from '../domain/result.js';
+
+/** Figures that other parts keep themselves. */
+export interface MetricSources {
+  cache(): BodyCacheStats;
+  joins(): { readonly batches: number; readonly flights: number; readonly reads: number };
+  inFlight(): {
+    readonly batches: number;
+    readonly requestBytes: number;
+    readonly responseBytes: number;
+    readonly connections: number;
+  };
+}
+
+const KIND_NAMES: Readonly<Record<RequestKind, string>> = {
+  [RequestKind.MAILBOX_BATCH]: 'MAILBOX_BATCH',
+  [RequestKind.PUSH_EVENTS]: 'PUSH_EVENTS',
+};
+/** The kind of a request that was refused before its kind was known. */
+export const KIND_NONE = 'NONE';
+
+const STAGES = ['decode', 'plan', 'read', 'key', 'open', 'total', 'encode', 'write'] as const;
+type Stage = (typeof STAGES)[number];
+const STAGE_BUCKETS_S = [
+  0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5,
+];
+
+/** What the join's receipt says of a stage. */
+const STAGE_OF_RECEIPT: readonly (readonly [Stage, keyof Receipt])[] = [
+  ['decode', 'decodeMicros'],
+  ['plan', 'planMicros'],
+  ['read', 'readMicros'],
+  ['key', 'keyMicros'],
+  ['open', 'openMicros'],
+  ['total', 'totalMicros'],
+];
+
+const CACHE_COUNTERS: readonly (readonly [keyof BodyCacheStats, string])[] = [
+  ['hits', 'Look-ups answered from the cache'],
+  ['misses', 'Look-ups that found no body to serve'],
+  ['published', 'Bodies made visible'],
+  ['evicted', 'Bodies that gave way to others'],
+  ['expired', 'Bodies found past their time'],
+  ['removed', 'Bodies dropped by invalidation, floor or key destruction'],
+  ['refused', 'Bodies that got no slot'],
+];
+const CACHE_GAUGES: readonly (readonly [keyof BodyCacheStats, string, string])[] = [
+  ['regionBytes', 'region_bytes', 'Size of the shared region'],
+  ['usedBytes', 'used_bytes', 'Bytes of published bodies with their headers'],
+  ['bodies', 'bodies', 'Published bodies'],
+  ['reserved', 'reserved_slots', 'Slots that a flight is filling'],
+  ['floors', 'floors', 'Installed revision floors'],
+];
+
+export class Metrics {
+  private readonly registry = new Registry();
+  private readonly requests: Counter<'kind' | 'code'>;
+  private readonly results: Counter<'kind' | 'result'>;
+  private readonly statements: Counter<'table' | 'shape'>;
+  private readonly pages: Counter;
+  private readonly rows: Counter;
+  private readonly rowBytes: Counter;
+  private readonly bodyBytes: Counter;
+  private readonly flightsJoined: Counter;
+  private readonly stages: ReadonlyMap<Stage, Histogram.Internal<'stage'>>;
+  private readonly aborted: Counter;
+  private readonly dropped: Counter;
+
+  constructor() {
+    const registers = [this.registry];
+    const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
+      new Counter({ name: `mailjoin_${name}`, help, labelNames: [...labelNames], registers });
+    this.requests = counter('requests_total', 'Requests of the join route by outcome', ['kind', 'code']);
+    this.results = counter('entries_total', 'Entries by result', ['kind', 'result']);
+    this.statements = counter('store_statements_total', 'Read statements sent', ['table', 'shape']);
+    this.pages = counter('store_further_pages_total', 'Pages beyond the first of a statement', []);
+    this.rows = counter('store_rows_total', 'Rows read, surplus included', []);
+    this.rowBytes = counter('store_row_bytes_total', 'Payload and metadata bytes of rows read', []);
+    this.bodyBytes = counter('response_body_bytes_total', 'Bytes of bodies sent', []);
+    this.flightsJoined = counter('flights_joined_total', 'Messages another batch was fetching already', []);
+    this.aborted = counter('aborted_total', 'Requests whose caller went away', []);
+    this.dropped = counter('slow_readers_dropped_total', 'Responses dropped, taken too slowly', []);
+    const stages = new Histogram({
+      name: 'mailjoin_stage_seconds',
+      help: 'Time per stage of a batch; stages of concurrent groups overlap',
+      labelNames: ['stage'],
+      buckets: STAGE_BUCKETS_S,
+      registers,
+    });
+    this.stages = new Map(STAGES.map((stage) => [stage, stages.labels({ stage })]));
+  }
+
+  /** Adds the figures of other parts and of the Node.js process. Once per process. */
+  observe(sources: MetricSources): void {
+    const registers = [this.registry];
+    const gauge = (name: string, help: string, read: () => number) => {
+      new Gauge({
+        name: `mailjoin_${name}`,
+        help,
+        registers,
+        collect() {
+          this.set(read());
+        },
+      });
+    };
+    gauge('batches_in_flight', 'Batches admitted and not yet taken', () => sources.inFlight().batches);
+    gauge('request_bytes_in_flight', 'Bytes of request bodies held', () => sources.inFlight().requestBytes);
+    gauge('response_bytes_in_flight', 'Bytes counted for responses', () => sources.inFlight().responseBytes);
+    gauge('connections', 'Open connections', () => sources.inFlight().connections);
+    gauge('joins_in_flight', 'Batches inside the join', () => sources.joins().batches);
+    gauge('flights', 'Messages being fetched', () => sources.joins().flights);
+    gauge('group_reads_in_flight', 'Group reads sent and not answered', () => sources.joins().reads);
+    for (const [field, name, help] of CACHE_GAUGES) {
+      gauge(`cache_${name}`, help, () => Number(sources.cache()[field]));
+    }
+    gauge('cache_paused', '1 while nothing new is cached', () => (sources.cache().paused ? 1 : 0));
+    for (const [field, help] of CACHE_COUNTERS) {
+      new Counter({
+        name: `mailjoin_cache_${field}_total`,
+        help,
+        registers,
+        collect() {
+          this.reset();
+          this.inc(Number(sources.cache()[field]));
+        },
+      });
+    }
+    collectDefaultMetrics({ register: this.registry });
+  }
+
+  /** Counts a request of the join route; `code` is OK or an error's. */
+  countRequest(kind: RequestKind | undefined, code: 'OK' | ErrorCode): void {
+    this.requests.inc({ kind: kind === undefined ? KIND_NONE : KIND_NAMES[kind], code });
+  }
+
+  /** Counts what a batch brought and cost. */
+  countBatch(kind: RequestKind, outcome: JoinOutcome): void {
+    const { entries, receipt } = outcome;
+    const counts = new Uint32Array(RESULT_CODE_COUNT);
+    for (let index = 0; index < entries.count; index++) {
+      const code = entries.code[index] as number;
+      counts[code] = (counts[code] as number) + 1;
+    }
+    for (let code = 0; code < RESULT_CODE_COUNT; code++) {
+      const count = counts[code] as number;
+      if (count > 0) this.results.inc({ kind: KIND_NAMES[kind], result: resultName(code) }, count);
+    }
+    this.countReads(receipt);
+    for (const [stage, field] of STAGE_OF_RECEIPT) this.observeStage(stage, receipt[field]);
+  }
+
+  observeStage(stage: Stage, micros: number): void {
+    this.stages.get(stage)?.observe(micros / 1_000_000);
+  }
+
+  countAborted(): void {
+    this.aborted.inc();
+  }
+
+  countDropped(): void {
+    this.dropped.inc();
+  }
+
+  /** The page of /metrics and its content type. */
+  async page(): Promise<{ readonly contentType: string; readonly text: string }> {
+    return { contentType: this.registry.contentType, text: await this.registry.metrics() };
+  }
+
+  private countReads(receipt: Receipt): void {
+    this.bodyBytes.inc(receipt.bodyBytes);
+    if (receipt.flightsJoined > 0) this.flightsJoined.inc(receipt.flightsJoined);
+    if (receipt.groups === 0) return;
+    const table = 'message_record';
+    this.statements.inc({ table, shape: 'range' }, receipt.rangeStatements);
+    this.statements.inc({ table, shape: 'covering' }, receipt.coveringStatements);
+    this.statements.inc({ table, shape: 'in' }, receipt.inStatements);
+    this.statements.inc({ table: 'message_reaction_summary', shape: 'any' }, receipt.summaryStatements);
+    this.pages.inc(receipt.furtherPages);
+    this.rows.inc(receipt.rows);
+    this.rowBytes.inc(receipt.rowBytes);
+  }
+}

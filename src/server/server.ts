@@ -1,0 +1,193 @@
+/**
+ * The HTTP server on its Unix socket: routes, the life of its socket file, and a clean stop (B29).
+ *
+ * Routes: POST /v1/join; GET and HEAD /healthz (the process lives), /readyz (it can answer joins), /metrics.
+ * A stop takes the socket file away, refuses what is new or still arriving with SHUTTING_DOWN, waits for the batches
+ * in flight until a deadline, then closes every connection. Owner: the main thread.
+ */
+import uWS, { type HttpRequest, type HttpResponse, type TemplatedApp } from 'uWebSockets.js';
+import { MailjoinError } from '../domain/errors.js';
+import type { Clock } from '../domain/ports.js';
+import type { Admission } from './admission.js';
+import { type Answer, errorAnswer, sendAnswer } from './answer.js';
+import { type ExchangeContext, JoinExchange, type JoinService } from './join-exchange.js';
+import type { Log } from './log.js';
+import { responseMediaType } from './media-type.js';
+import type { Metrics } from './metrics.js';
+import type { Readiness } from './readiness.js';
+import { claimSocketFile, removeSocketFile, type SocketFile } from './socket-file.js';
+
+/** How often slow readers are looked for. */
+const SWEEP_MS = 1_000;
+
+export interface ServerOptions {
+  readonly socketPath: string;
+  /** Permission bits of the socket file: who may connect, and so name any tenant. */
+  readonly socketMode: number;
+  readonly joiner: JoinService;
+  readonly admission: Admission;
+  readonly readiness: Readiness;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export class Server {
+  private readonly options: ServerOptions;
+  private readonly app: TemplatedApp;
+  private readonly context: ExchangeContext;
+  private readonly exchanges = new Set<JoinExchange>();
+  private stopping = false;
+  private connectionCount = 0;
+  private listenSocket: uWS.us_listen_socket | undefined;
+  private file: SocketFile | undefined;
+  private sweeper: NodeJS.Timeout | undefined;
+  private whenIdle: (() => void) | undefined;
+
+  constructor(options: ServerOptions) {
+    this.options = options;
+    const server = this;
+    this.context = {
+      joiner: options.joiner,
+      admission: options.admission,
+      metrics: options.metrics,
+      clock: options.clock,
+      log: options.log,
+      get stopping() {
+        return server.stopping;
+      },
+      ended: (exchange) => this.onEnded(exchange),
+    };
+    this.app = uWS.App();
+    this.route();
+  }
+
+  /** Open connections, idle ones included. */
+  get connections(): number {
+    return this.connectionCount;
+  }
+
+  /** Requests of the join route that have begun and not ended. */
+  get requestsInFlight(): number {
+    return this.exchanges.size;
+  }
+
+  /** Takes the socket's place and listens. Throws SOCKET_PATH or SOCKET_IN_USE. */
+  async start(): Promise<void> {
+    const { socketPath, socketMode } = this.options;
+    this.file = await claimSocketFile(socketPath, socketMode, (temporaryPath) => {
+      this.app.listen_unix((token: uWS.us_listen_socket | false) => {
+        this.listenSocket = token === false ? undefined : token;
+      }, temporaryPath);
+      return this.listenSocket !== undefined;
+    });
+    this.sweeper = setInterval(() => this.sweep(), SWEEP_MS);
+    this.sweeper.unref();
+  }
+
+  /**
+   * Stops: nothing new is taken, batches in flight are answered, then every connection is closed, at the latest
+   * after `withinMs`. Resolves to the number of requests that were cut off by that deadline.
+   */
+  async stop(withinMs: number): Promise<number> {
+    if (this.stopping) return 0;
+    this.stopping = true;
+    if (this.file !== undefined) removeSocketFile(this.file);
+    // Connections that wait in the backlog are accepted first, so that their requests get an answer.
+    await new Promise((resolve) => setImmediate(resolve));
+    if (this.listenSocket !== undefined) uWS.us_listen_socket_close(this.listenSocket);
+    this.listenSocket = undefined;
+    for (const exchange of this.exchanges) {
+      if (exchange.isReceiving) exchange.refuse(new MailjoinError('SHUTTING_DOWN'));
+    }
+    await this.idle(withinMs);
+    const cutOff = this.exchanges.size;
+    clearInterval(this.sweeper);
+    this.app.close();
+    return cutOff;
+  }
+
+  private route(): void {
+    this.app.post('/v1/join', (res, req) => {
+      const exchange = new JoinExchange(this.context, res);
+      this.exchanges.add(exchange);
+      exchange.begin(req);
+    });
+    this.app.any('/v1/join', (res, req) => this.refuse(res, req, 'METHOD', 'POST'));
+    this.page('/healthz', () => Promise.resolve({ status: 200, contentType: 'text/plain', body: 'ok\n' }));
+    this.page('/readyz', () => this.readyPage());
+    this.page('/metrics', async () => {
+      const { contentType, text } = await this.options.metrics.page();
+      return { status: 200, contentType, body: text };
+    });
+    this.app.any('/*', (res, req) => this.refuse(res, req, 'NOT_FOUND'));
+    this.app.filter((_res, change) => {
+      this.connectionCount += Number(change);
+    });
+  }
+
+  private page(path: string, make: () => Promise<Answer>): void {
+    const handle = (res: HttpResponse, withoutBody: boolean) => {
+      let aborted = false;
+      res.onAborted(() => {
+        aborted = true;
+      });
+      make().then(
+        (answer) => {
+          if (!aborted) sendAnswer(res, { ...answer, withoutBody, close: this.stopping });
+        },
+        (error: unknown) => {
+          const internal = new MailjoinError('INTERNAL', path, { cause: error });
+          this.options.log.write('error', 'page_failed', { path });
+          if (!aborted) sendAnswer(res, { ...errorAnswer(internal, 'application/json', true), withoutBody });
+        },
+      );
+    };
+    this.app.get(path, (res) => handle(res, false));
+    this.app.head(path, (res) => handle(res, true));
+    this.app.any(path, (res, req) => this.refuse(res, req, 'METHOD', 'GET, HEAD'));
+  }
+
+  private async readyPage(): Promise<Answer> {
+    const state = this.stopping
+      ? { ready: false, failures: ['stopping'] }
+      : await this.options.readiness.current();
+    return {
+      status: state.ready ? 200 : 503,
+      contentType: 'application/json',
+      body: `${JSON.stringify(state)}\n`,
+    };
+  }
+
+  private refuse(res: HttpResponse, req: HttpRequest, code: 'NOT_FOUND' | 'METHOD', allow?: string): void {
+    const media = responseMediaType(req.getHeader('accept'), undefined);
+    const answer = errorAnswer(new MailjoinError(code), media, false);
+    sendAnswer(res, {
+      ...answer,
+      headers: allow === undefined ? [] : [['Allow', allow]],
+      withoutBody: req.getMethod() === 'head',
+    });
+  }
+
+  private onEnded(exchange: JoinExchange): void {
+    this.exchanges.delete(exchange);
+    if (this.exchanges.size === 0) this.whenIdle?.();
+  }
+
+  private sweep(): void {
+    const nowMs = this.options.clock.nowMs();
+    for (const exchange of this.exchanges) exchange.dropIfSlow(nowMs);
+  }
+
+  /** Resolves when no request is in flight, or after `withinMs`. */
+  private idle(withinMs: number): Promise<void> {
+    if (this.exchanges.size === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, withinMs);
+      this.whenIdle = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
