@@ -1,0 +1,24 @@
+/**
+ * A CQL statement as the session takes it: its text, and what it is for. Texts are built once per keyspace, so that
+ * each is prepared once; nothing that comes from a request is ever part of a text.
+ */
+
+/** What a statement does to its table; 'range', 'covering' and 'in' are the planner's shapes (R4.3). */
+export type StatementShape = 'range' | 'covering' | 'in' | 'select' | 'insert' | 'update' | 'ddl';
+
+export interface CqlStatement {
+  readonly cql: string;
+  readonly table: string;
+  readonly shape: StatementShape;
+  /** Chooses the consistency (D24) and whether a repeat is harmless. */
+  readonly access: 'read' | 'write' | 'conditional' | 'ddl';
+}
+
+/** One request to the store. A statement's first request is the read that S-1 counts; further pages are apart. */
+export interface StatementEvent {
+  readonly table: string;
+  readonly shape: StatementShape;
+  readonly furtherPage: boolean;
+}
+
+export type StatementObserver = (event: StatementEvent) => void;
