@@ -92,7 +92,7 @@ function decode(bytes: Uint8Array): JoinRequest {
         break;
       case TAG.ENTRIES:
         entryCount++;
-        reader.at += reader.length();
+        reader.passBytes();
         break;
       case TAG.DEADLINE_MS:
         deadlineMs = reader.uint32();
@@ -203,7 +203,7 @@ function fillEntry(reader: WireReader, entries: EntryColumns, index: number): vo
         if (reader.hi > 0x7fff_ffff) entries.invalidate(index, InvalidReason.FLOOR_MALFORMED);
         break;
       case ENTRY_TAG.INLINE_BODY:
-        reader.at += reader.length();
+        reader.passBytes();
         if (entries.code[index] === ResultCode.PENDING) entries.code[index] = ResultCode.INLINE;
         break;
       default:

@@ -102,9 +102,15 @@ export class WireReader {
 
   /** A view on the next length-delimited field. */
   view(): Uint8Array {
+    const length = this.passBytes();
+    return this.bytes.subarray(this.at - length, this.at);
+  }
+
+  /** Passes over a length-delimited field; returns its length. */
+  passBytes(): number {
     const length = this.length();
     this.at += length;
-    return this.bytes.subarray(this.at - length, this.at);
+    return length;
   }
 
   /** Passes over a field of an unknown number. */
@@ -114,7 +120,7 @@ export class WireReader {
         this.uint64();
         return;
       case WireType.BYTES:
-        this.at += this.length();
+        this.passBytes();
         return;
       default:
         this.advance((tag & 7) === WireType.I64 ? 8 : 4);
