@@ -127,6 +127,7 @@ async function startNodes(
     const service = await spawnNode(node, index, java, jars, environment, temporary !== undefined);
     running.push(service);
     await service.readyWhenLogged(READY, leftMs());
+    await service.readyWhenListening(node.host, node.nativePort, leftMs());
     onProgress(`Cassandra node ${index + 1} of ${count} listens after ${secondsSince(startedAtMs)} s`);
     return { service, node };
   };

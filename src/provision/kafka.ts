@@ -90,6 +90,7 @@ export async function startKafka(options: KafkaOptions = {}): Promise<Kafka> {
   });
   try {
     await service.readyWhenLogged(READY, options.timeoutMs ?? START_TIMEOUT_MS);
+    await service.readyWhenListening(HOST, broker, options.timeoutMs ?? START_TIMEOUT_MS);
   } catch (error) {
     await service.stop();
     throw error;

@@ -16,6 +16,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MailjoinError } from '../domain/errors.js';
@@ -141,6 +142,18 @@ export class ServiceProcess {
     }
   }
 
+  /** Waits until the port takes connections: servers log that they listen a moment before they do. */
+  async readyWhenListening(host: string, port: number, timeoutMs: number): Promise<void> {
+    const deadlineMs = Date.now() + timeoutMs;
+    while (!(await takesConnections(host, port))) {
+      if (this.#exitCode !== undefined) {
+        throw await this.#failure(`${this.#name} ended with code ${this.#exitCode}`);
+      }
+      if (Date.now() > deadlineMs) throw await this.#failure(`${this.#name} does not listen on port ${port}`);
+      await delay(POLL_MS);
+    }
+  }
+
   /** Waits until the program has ended well by itself. SERVICE_START for any exit code but 0, or when the time is over. */
   async succeeded(timeoutMs: number): Promise<void> {
     const deadlineMs = Date.now() + timeoutMs;
@@ -225,4 +238,15 @@ export class ServiceProcess {
     const tail = log.trimEnd().split('\n').slice(-LOG_TAIL_LINES).join('\n');
     return new MailjoinError('SERVICE_START', `${what}; the end of its log:\n${tail}`);
   }
+}
+
+function takesConnections(host: string, port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port });
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
 }
