@@ -5,7 +5,6 @@
 import { types } from 'cassandra-driver';
 import { activityIdOf, messageIdOf, type UserId, userIdOf } from '../domain/ids.js';
 import type { Coordinates, DekId, MessageRecord, ReactionSummary } from '../domain/message.js';
-import { MessageState } from '../domain/message.js';
 import { bucketOf } from '../domain/seq.js';
 import type { CqlRow, CqlValue } from './session.js';
 
@@ -32,6 +31,7 @@ interface RecordRow {
   readonly dek_id: types.Tuple | null;
   readonly created_ttl: number | null;
   readonly payload_ttl: number | null;
+  readonly state_ttl: number | null;
 }
 
 /** The columns of SUMMARY_SELECTION as the driver decodes their types. */
@@ -64,19 +64,20 @@ function dekIdOf(tuple: types.Tuple | null): DekId | undefined {
   };
 }
 
-function leastTtl(a: number | null, b: number | null): number | undefined {
-  if (a === null) return b ?? undefined;
+function leastTtl(a: number | null, b: number | null): number | null {
+  if (a === null) return b;
   return b === null ? a : Math.min(a, b);
 }
 
 /**
  * A row of message_record, or undefined for an incomplete one, which counts as absent: columns of an expiring row
- * are gone in the second it expires (B12), and an update after expiry leaves a ghost of the rest (B15). A message_id
- * of another length than 16 cannot be asked for by anybody and counts as absent too.
+ * are gone in the second it expires (B12), and an update after expiry leaves a ghost of the rest (B15). Without its
+ * state a row is incomplete too: the recall that wrote it may have expired before the content did. A message_id of
+ * another length than 16 cannot be asked for by anybody and counts as absent.
  */
 export function recordOf(cqlRow: CqlRow): MessageRecord | undefined {
   const row = cqlRow as unknown as RecordRow; // the selection and the schema fix the types
-  if (row.message_id === null || row.created_at === null) return undefined;
+  if (row.message_id === null || row.created_at === null || row.state === null) return undefined;
   const messageId = messageIdOf(row.message_id);
   if (messageId === undefined) return undefined;
   return {
@@ -93,14 +94,14 @@ export function recordOf(cqlRow: CqlRow): MessageRecord | undefined {
     mediaMetadata: row.media_metadata ?? undefined,
     replyToSeq: row.reply_to_conversation_seq ?? undefined,
     mentionTargets: row.mention_targets ?? undefined,
-    state: row.state ?? MessageState.NORMAL,
+    state: row.state,
     recallEventSeq: row.recall_event_conversation_seq ?? undefined,
     editedAtActivityId:
       row.edited_at_activity_id === null ? undefined : activityIdOf(row.edited_at_activity_id),
     createdAtMs: row.created_at,
     retentionClass: row.retention_class ?? undefined,
     dekId: dekIdOf(row.dek_id),
-    ttlSeconds: leastTtl(row.created_ttl, row.payload_ttl),
+    ttlSeconds: leastTtl(leastTtl(row.created_ttl, row.payload_ttl), row.state_ttl) ?? undefined,
   };
 }
 
@@ -116,9 +117,9 @@ export function summaryOf(cqlRow: CqlRow): ReactionSummary | undefined {
   const row = cqlRow as unknown as SummaryRow; // the selection and the schema fix the types
   if (row.summary_version === null) return undefined;
   const counts: (readonly [string, number])[] = [];
-  // 0 stands for "gone" (D19); null and negative counts come from foreign writers and are not shown (B47).
+  // 0 and the empty key stand for "gone" (D19); null and negative counts come from foreign writers (B47).
   for (const [key, count] of row.counts ?? []) {
-    if (count !== null && count > 0) counts.push([key, count]);
+    if (key !== '' && count !== null && count > 0) counts.push([key, count]);
   }
   return {
     seq: row.conversation_seq,
