@@ -30,7 +30,8 @@ export function sendAnswer(res: HttpResponse, answer: Answer): void {
     res.writeStatus(statusLine(answer.status)).writeHeader('Content-Type', answer.contentType);
     for (const [name, value] of answer.headers ?? []) res.writeHeader(name, value);
     if (answer.withoutBody === true) {
-      res.endWithoutBody(Buffer.byteLength(answer.body), answer.close === true);
+      // Given a length as its argument, endWithoutBody leaves the response open until so many bytes were written.
+      res.writeHeader('Content-Length', String(Buffer.byteLength(answer.body))).endWithoutBody();
     } else {
       res.end(answer.body, answer.close === true);
     }

@@ -3,7 +3,8 @@
  *
  * uWebSockets.js calls the route before it looks at these headers itself, takes a Content-Length up to ten digits
  * at its word and reads the first of two; so they are judged here, and a request that fails is answered and its
- * connection closed, since what follows on it cannot be told apart any more.
+ * connection closed, since what follows on it cannot be told apart any more. Where the library then finds the
+ * header malformed too (a sign, letters), its own 400 replaces the coded one.
  */
 import { MailjoinError } from '../domain/errors.js';
 import { REQUEST_BYTES_MAX } from '../domain/limits.js';

@@ -121,9 +121,11 @@ export class Server {
       return { status: 200, contentType, body: text };
     });
     this.app.any('/*', (res, req) => this.refuse(res, req, 'NOT_FOUND'));
-    this.app.filter((_res, change) => {
-      this.connectionCount += Number(change);
-    });
+    const countConnection = (_res: HttpResponse, change: number) => {
+      this.connectionCount += change;
+    };
+    // The typings say Number, the object; the library passes +1 or -1.
+    this.app.filter((res, change) => countConnection(res, Number(change)));
   }
 
   private page(path: string, make: () => Promise<Answer>): void {

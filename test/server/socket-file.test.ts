@@ -1,0 +1,128 @@
+import fs from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { MailjoinError } from '../../src/domain/errors.js';
+import { SOCKET_PATH_BYTES_MAX } from '../../src/domain/limits.js';
+import { claimSocketFile, removeSocketFile } from '../../src/server/socket-file.js';
+import { exchange, joinRequest, protobufRequest, startServer, temporaryDirectory } from './server-fixture.js';
+
+let directory: string;
+let socketPath: string;
+const listeners: net.Server[] = [];
+
+beforeEach(() => {
+  directory = temporaryDirectory();
+  socketPath = path.join(directory, 'mailjoin.sock');
+});
+afterEach(() => {
+  for (const listener of listeners.splice(0)) listener.close();
+  fs.rmSync(directory, { recursive: true, force: true });
+});
+
+/** Binds as uSockets does: a socket appears at the path. Its file stays when the listener is closed by force. */
+function bind(at: string): boolean {
+  const listener = net.createServer();
+  listeners.push(listener);
+  listener.listen(at);
+  return fs.existsSync(at);
+}
+
+async function codeOf(step: Promise<unknown>): Promise<string> {
+  try {
+    await step;
+    return 'OK';
+  } catch (error) {
+    if (error instanceof MailjoinError) return error.code;
+    throw error;
+  }
+}
+
+/** A socket file that nobody listens on any more. */
+async function leaveStale(at: string): Promise<void> {
+  const listener = net.createServer();
+  await new Promise<void>((resolve) => listener.listen(`${at}.live`, resolve));
+  fs.linkSync(`${at}.live`, at);
+  await new Promise((resolve) => listener.close(resolve));
+}
+
+describe('the socket file', () => {
+  it('a file that is no socket is never removed: SOCKET_PATH', async () => {
+    fs.writeFileSync(socketPath, 'precious');
+    expect(await codeOf(claimSocketFile(socketPath, 0o660, bind))).toBe('SOCKET_PATH');
+    expect(fs.readFileSync(socketPath, 'utf8')).toBe('precious');
+  });
+
+  it('nor is a directory, or what a symbolic link names', async () => {
+    fs.mkdirSync(socketPath);
+    expect(await codeOf(claimSocketFile(socketPath, 0o660, bind))).toBe('SOCKET_PATH');
+    const target = path.join(directory, 'target');
+    fs.writeFileSync(target, 'precious');
+    const link = path.join(directory, 'link.sock');
+    fs.symlinkSync(target, link);
+    expect(await codeOf(claimSocketFile(link, 0o660, bind))).toBe('SOCKET_PATH');
+    expect(fs.readFileSync(link, 'utf8')).toBe('precious');
+  });
+
+  it('a live socket is not stolen: SOCKET_IN_USE, and it goes on serving', async () => {
+    const first = await startServer();
+    expect(await codeOf(claimSocketFile(first.socketPath, 0o660, bind))).toBe('SOCKET_IN_USE');
+    const response = await exchange(first.socketPath, joinRequest(protobufRequest()));
+    expect(response.status).toBe(200);
+    await first.close();
+  });
+
+  it('a stale socket is replaced', async () => {
+    await leaveStale(socketPath);
+    expect(fs.lstatSync(socketPath).isSocket()).toBe(true);
+    expect(await codeOf(claimSocketFile(socketPath, 0o660, bind))).toBe('OK');
+    const client = net.connect(socketPath);
+    await new Promise<void>((resolve, reject) => client.once('connect', resolve).once('error', reject));
+    client.destroy();
+  });
+
+  it('a path that another process takes while the own socket is made is not stolen', async () => {
+    const bindLate = (at: string) => {
+      fs.writeFileSync(socketPath, 'other');
+      return bind(at);
+    };
+    expect(await codeOf(claimSocketFile(socketPath, 0o660, bindLate))).toBe('SOCKET_IN_USE');
+    expect(fs.readFileSync(socketPath, 'utf8')).toBe('other');
+    expect(fs.readdirSync(directory)).toEqual(['mailjoin.sock']);
+  });
+
+  it('a path that is too long, or whose directory is missing → SOCKET_PATH', async () => {
+    const tooLong = path.join(directory, 'x'.repeat(SOCKET_PATH_BYTES_MAX));
+    expect(await codeOf(claimSocketFile(tooLong, 0o660, bind))).toBe('SOCKET_PATH');
+    const nowhere = path.join(directory, 'missing', 'mailjoin.sock');
+    expect(await codeOf(claimSocketFile(nowhere, 0o660, bind))).toBe('SOCKET_PATH');
+  });
+
+  it('a bind that fails → SOCKET_PATH', async () => {
+    expect(await codeOf(claimSocketFile(socketPath, 0o660, () => false))).toBe('SOCKET_PATH');
+  });
+
+  it('has the mode asked for, whatever the umask, and leaves no other name behind', async () => {
+    const before = process.umask(0o077);
+    try {
+      const server = await startServer({ socketMode: 0o666 });
+      expect(fs.statSync(server.socketPath).mode & 0o777).toBe(0o666);
+      expect(fs.readdirSync(server.directory)).toEqual(['mailjoin.sock']);
+      await server.close();
+    } finally {
+      process.umask(before);
+    }
+  });
+
+  it('is removed only while it is still the own one', async () => {
+    const file = await claimSocketFile(socketPath, 0o660, bind);
+    fs.rmSync(socketPath);
+    expect(removeSocketFile(file)).toBe(false);
+    fs.writeFileSync(socketPath, 'successor');
+    expect(removeSocketFile(file)).toBe(false);
+    expect(fs.existsSync(socketPath)).toBe(true);
+    const again = path.join(directory, 'again.sock');
+    expect(removeSocketFile(await claimSocketFile(again, 0o660, bind))).toBe(true);
+    expect(fs.existsSync(again)).toBe(false);
+  });
+});
