@@ -145,7 +145,7 @@ function pomOf(jars: JarSet): string {
     return `<dependency><groupId>${group}</groupId><artifactId>${artifact}</artifactId><version>${version}</version></dependency>`;
   });
   return [
-    '<project xmlns="http://maven.apache.org/POM/4.0.0">',
+    '<project>',
     '<modelVersion>4.0.0</modelVersion>',
     `<groupId>mailjoin.provision</groupId><artifactId>${jars.name}</artifactId><version>1</version>`,
     '<packaging>pom</packaging>',
