@@ -1,0 +1,48 @@
+/** Holds the numbers of the domain to those of the wire contract: two lists of the same numbers must not drift. */
+import { join } from 'node:path';
+import protobuf from 'protobufjs';
+import { describe, expect, it } from 'vitest';
+import { RequestKind } from '../../src/domain/entries.js';
+import { MessageState } from '../../src/domain/message.js';
+import { InvalidReason, invalidReasonName, ResultCode, resultName } from '../../src/domain/result.js';
+import { ROOT } from './source-scan.js';
+
+const contract = protobuf.loadSync(join(ROOT, 'proto', 'mailjoin.proto'));
+
+function enumOf(name: string): Record<string, number> {
+  return { ...contract.lookupEnum(`mailjoin.v1.${name}`).values };
+}
+
+describe('the wire contract', () => {
+  it('has the result codes of the domain', () => {
+    expect(enumOf('Result')).toEqual({ ...ResultCode });
+  });
+
+  it('has the reasons of INVALID of the domain', () => {
+    expect(enumOf('InvalidReason')).toEqual({ ...InvalidReason });
+  });
+
+  it('has the kinds of request of the domain, and a zero that is none of them', () => {
+    expect(enumOf('Kind')).toEqual({ KIND_UNSPECIFIED: 0, ...RequestKind });
+  });
+
+  it('gives each result and reason the name that the JSON form prints', () => {
+    for (const [name, code] of Object.entries(enumOf('Result'))) expect(resultName(code)).toBe(name);
+    for (const [name, code] of Object.entries(enumOf('InvalidReason')))
+      expect(invalidReasonName(code)).toBe(name);
+  });
+
+  it('has the states that a body can be in: a DELETED message is never joined (D12)', () => {
+    const { DELETED: _, RECALLED, ...others } = MessageState;
+    expect(enumOf('MessageState')).toEqual({ ...others, STATE_RECALLED: RECALLED });
+  });
+
+  it('fits both files together under one parser', () => {
+    const both = protobuf.loadSync([
+      join(ROOT, 'proto', 'mailjoin.proto'),
+      join(ROOT, 'proto', 'common.proto'),
+    ]);
+    expect(() => both.resolveAll()).not.toThrow();
+    expect(Object.keys(both.lookupType('mailjoin.common.v1.MediaMetadata').fields)).toHaveLength(9);
+  });
+});
