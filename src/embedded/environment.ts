@@ -1,0 +1,192 @@
+/**
+ * The LMDB file beneath both embedded stores: opening, reading, and writing in groups.
+ *
+ * Writes that are asked for while another group is being written go together into the next transaction; their
+ * promises resolve when it is synced to disk (overlappingSync is off, so a commit returns after fdatasync). Each runs
+ * inside the write transaction, where it alone reads and writes, also against other processes: LMDB's writer lock is a
+ * robust mutex. A write that fails with a coded error fails alone; any other failure rolls the whole group back.
+ *
+ * Transactions are run synchronously on the owner's thread, which therefore waits for the disk. lmdb's asynchronous
+ * transaction callbacks would avoid that, but with lmdb 3.5.6 on Node 20 they are never called (tried).
+ */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Database, open, type RootDatabase } from 'lmdb';
+import { MailjoinError } from '../domain/errors.js';
+import { BUCKET_WIDTH } from '../domain/seq.js';
+
+/** Address space reserved for the file: its largest size. It costs nothing until used. Beyond it → STORE_UNAVAILABLE. */
+const FILE_BYTES_MAX = 64 * 1024 ** 3;
+/** Writes in one transaction: bounds how long the thread is held. */
+const GROUP_WRITES_MAX = 256;
+/** Writes waiting for their transaction; more → STORE_UNAVAILABLE. */
+const QUEUED_WRITES_MAX = 65_536;
+/** Named tables in the file, with room for later ones. */
+const TABLES_MAX = 16;
+/** Version of the file's layout; another one → SCHEMA_MISMATCH. */
+const FORMAT = 1;
+const FILE_NAME = 'mailjoin.lmdb';
+
+/** Bytes to bytes, in the order of the keys' bytes. */
+export type Table = Database<Buffer, Buffer>;
+
+const TABLE_OPTIONS = { encoding: 'binary', keyEncoding: 'binary' } as const;
+
+interface QueuedWrite {
+  readonly run: () => unknown;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+export class Environment {
+  readonly records: Table;
+  readonly summaries: Table;
+  /** Second of purge → row (see sweep.ts). */
+  readonly expiry: Table;
+  readonly keys: Table;
+  /** Millisecond of destruction → key. */
+  readonly destroyed: Table;
+  readonly #root: RootDatabase<Buffer, Buffer>;
+  readonly #queue: QueuedWrite[] = [];
+  #drainScheduled = false;
+  #closing: Promise<void> | undefined;
+
+  /** Opens or creates the file in a directory. STORE_UNAVAILABLE, BUCKET_WIDTH (D11) or SCHEMA_MISMATCH. */
+  constructor(directory: string) {
+    try {
+      mkdirSync(directory, { recursive: true, mode: 0o700 });
+      const options = {
+        ...TABLE_OPTIONS,
+        path: join(directory, FILE_NAME),
+        noSubdir: true,
+        // Taken by the native part, though the package's types do not name it: thumbnails are content.
+        permissionsMode: 0o600,
+        mapSize: FILE_BYTES_MAX,
+        maxDbs: TABLES_MAX,
+        overlappingSync: false,
+      };
+      this.#root = open<Buffer, Buffer>(options);
+      const table = (name: string): Table => this.#root.openDB<Buffer, Buffer>(name, TABLE_OPTIONS);
+      this.records = table('record');
+      this.summaries = table('summary');
+      this.expiry = table('expiry');
+      this.keys = table('key');
+      this.destroyed = table('destroyed');
+    } catch (cause) {
+      throw new MailjoinError('STORE_UNAVAILABLE', 'the embedded store cannot be opened', { cause });
+    }
+    try {
+      this.#checkMeta();
+    } catch (error) {
+      void this.#root.close();
+      throw asStoreError(error);
+    }
+  }
+
+  /** Runs a synchronous read on the newest committed state, also what other processes committed. */
+  read<T>(task: () => T): T {
+    if (this.#closing !== undefined) throw closed();
+    try {
+      this.#root.resetReadTxn();
+      return task();
+    } catch (error) {
+      throw asStoreError(error);
+    }
+  }
+
+  /**
+   * Runs `task` inside a write transaction and resolves with its result once that is durable. A task reads and
+   * decides first and writes last; it throws MailjoinErrors only before its first write.
+   */
+  write<T>(task: () => T): Promise<T> {
+    if (this.#closing !== undefined) return Promise.reject(closed());
+    if (this.#queue.length >= QUEUED_WRITES_MAX) {
+      return Promise.reject(new MailjoinError('STORE_UNAVAILABLE', 'too many writes are waiting'));
+    }
+    return new Promise<T>((resolve, reject) => {
+      // The queue holds tasks of any result type; each result goes to the resolve of its own task.
+      this.#queue.push({ run: task, resolve: resolve as (value: unknown) => void, reject });
+      this.#scheduleDrain();
+    });
+  }
+
+  /** Finishes the writes that wait, then closes the file. Repeatable. */
+  close(): Promise<void> {
+    this.#closing ??= (async () => {
+      while (this.#queue.length > 0) this.#drain();
+      await this.#root.close();
+    })();
+    return this.#closing;
+  }
+
+  #scheduleDrain(): void {
+    if (this.#drainScheduled) return;
+    this.#drainScheduled = true;
+    setImmediate(() => {
+      this.#drainScheduled = false;
+      this.#drain();
+      if (this.#queue.length > 0) this.#scheduleDrain();
+    });
+  }
+
+  #drain(): void {
+    const group = this.#queue.splice(0, GROUP_WRITES_MAX);
+    if (group.length === 0) return;
+    const settle: (() => void)[] = [];
+    try {
+      this.#root.transactionSync(() => {
+        for (const { run, resolve, reject } of group) {
+          try {
+            const value = run();
+            settle.push(() => resolve(value));
+          } catch (error) {
+            if (!(error instanceof MailjoinError)) throw error;
+            settle.push(() => reject(error));
+          }
+        }
+      });
+    } catch (error) {
+      const reason = asStoreError(error);
+      for (const { reject } of group) reject(reason);
+      return;
+    }
+    for (const each of settle) each();
+  }
+
+  /** Records format and bucket width in a new file, checks them in an old one (D11). */
+  #checkMeta(): void {
+    const meta = this.#root.openDB<Buffer, Buffer>('meta', TABLE_OPTIONS);
+    this.#root.transactionSync(() => {
+      const expected = (name: string, value: number): number => {
+        const key = Buffer.from(name);
+        const stored = meta.get(key);
+        if (stored !== undefined) return Number(stored.toString());
+        // Inside a transaction a put is done when it returns; the promise it gives is already resolved.
+        void meta.put(key, Buffer.from(String(value)));
+        return value;
+      };
+      const format = expected('format', FORMAT);
+      if (format !== FORMAT) {
+        throw new MailjoinError(
+          'SCHEMA_MISMATCH',
+          `the file has format ${format}, this version has ${FORMAT}`,
+        );
+      }
+      const width = expected('bucket_width', BUCKET_WIDTH);
+      if (width !== BUCKET_WIDTH) {
+        throw new MailjoinError('BUCKET_WIDTH', `made with ${width}, this process has ${BUCKET_WIDTH}`);
+      }
+    });
+  }
+}
+
+/** Coded errors and bugs (assertions) as they are; what LMDB threw as STORE_UNAVAILABLE. */
+function asStoreError(error: unknown): unknown {
+  if (error instanceof MailjoinError) return error;
+  if (error instanceof Error && error.name === 'AssertionError') return error;
+  return new MailjoinError('STORE_UNAVAILABLE', 'the embedded store failed', { cause: error });
+}
+
+function closed(): MailjoinError {
+  return new MailjoinError('STORE_UNAVAILABLE', 'the embedded store is closed');
+}
