@@ -55,3 +55,14 @@ export function storeError(cause: unknown): MailjoinError {
   }
   return new MailjoinError('INTERNAL', undefined, { cause });
 }
+
+/**
+ * True when connecting failed because of the one argument that the driver checks against the cluster itself: the
+ * local data centre. Older checks reject with the ArgumentError, newer ones hide it among the hosts' errors.
+ */
+export function isUnknownDataCenter(cause: unknown): boolean {
+  if (cause instanceof errors.NoHostAvailableError) {
+    return hostErrors(cause).some((inner) => inner instanceof errors.ArgumentError);
+  }
+  return cause instanceof errors.ArgumentError;
+}

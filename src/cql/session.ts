@@ -12,10 +12,10 @@
  *
  * Fails with STORE_UNAVAILABLE, STORE_REFUSED, or CONFIG_INVALID while connecting.
  */
-import { Client, errors, policies, type types } from 'cassandra-driver';
+import { Client, policies, type types } from 'cassandra-driver';
 import { MailjoinError } from '../domain/errors.js';
 import { STORE_TIMEOUT_MS_DEFAULT } from '../domain/limits.js';
-import { storeError } from './driver-errors.js';
+import { isUnknownDataCenter, storeError } from './driver-errors.js';
 import {
   type CqlConnectOptions,
   checkConnectOptions,
@@ -154,8 +154,7 @@ export async function connectCql(options: CqlConnectOptions): Promise<CqlSession
     return session;
   } catch (cause) {
     await client.shutdown();
-    // While connecting, the only argument that the driver itself refuses is the data centre.
-    if (cause instanceof errors.ArgumentError) {
+    if (isUnknownDataCenter(cause)) {
       throw new MailjoinError('CONFIG_INVALID', 'localDataCenter is not a data centre of this cluster', {
         cause,
       });

@@ -1,6 +1,4 @@
-/**
- * The real Cassandra of these tests, and a keyspace per test file: files run side by side on one server.
- */
+/** A keyspace of its own per test file on the shared Cassandra: files run side by side on one server. */
 import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { type CqlOptions, type CqlStores, openCqlStores } from '../../src/cql/open.js';
@@ -9,16 +7,15 @@ import { applySchema } from '../../src/cql/schema-apply.js';
 import { type CqlSession, connectCql } from '../../src/cql/session.js';
 import type { CqlStatement } from '../../src/cql/statement.js';
 import type { Clock } from '../../src/domain/ports.js';
-
-export const contactPoint = process.env.MAILJOIN_TEST_CQL;
+import type { ServerUnderTest } from '../services/describe-with-service.js';
 
 /** Generous beside the shipped timeout: the server shares two cores with the tests. */
 const TIMEOUT_MS = 20_000;
 
 export const clock: Clock = { nowMs: () => performance.now(), epochMs: () => Date.now() };
 
-export function connectOptions(): CqlConnectOptions {
-  return { contactPoints: [contactPoint ?? ''], localDataCenter: 'datacenter1', timeoutMs: TIMEOUT_MS };
+export function connectOptions({ contactPoint, localDataCenter }: ServerUnderTest): CqlConnectOptions {
+  return { contactPoints: [contactPoint], localDataCenter, timeoutMs: TIMEOUT_MS };
 }
 
 export interface KeyspaceUnderTest {
@@ -31,17 +28,21 @@ export interface KeyspaceUnderTest {
   drop(): Promise<void>;
 }
 
+export function keyspaceName(): string {
+  return `t_${randomBytes(6).toString('hex')}`;
+}
+
 /** A fresh keyspace with the schema applied. */
-export async function makeKeyspace(): Promise<KeyspaceUnderTest> {
-  const keyspace = `t_${randomBytes(6).toString('hex')}`;
-  const session = await connectCql(connectOptions());
+export async function makeKeyspace(server: ServerUnderTest): Promise<KeyspaceUnderTest> {
+  const keyspace = keyspaceName();
+  const session = await connectCql(connectOptions(server));
   await applySchema(session, { keyspace, replication: { strategy: 'simple', factor: 1 } });
   const opened: CqlStores[] = [];
   return {
     keyspace,
     session,
     async open(options) {
-      const stores = await openCqlStores({ ...connectOptions(), keyspace, clock, ...options });
+      const stores = await openCqlStores({ ...connectOptions(server), keyspace, clock, ...options });
       opened.push(stores);
       return stores;
     },

@@ -1,11 +1,11 @@
 /** The store contract on a real Cassandra. */
-import { describe } from 'vitest';
+import { describeWithCassandra } from '../services/cassandra.js';
 import { storeContract } from '../stores/contract.js';
-import { contactPoint, makeKeyspace } from './cassandra-under-test.js';
+import { makeKeyspace } from './cassandra-under-test.js';
 
-describe.skipIf(contactPoint === undefined)('a real Cassandra', () => {
+describeWithCassandra('the CQL store', (server) => {
   storeContract('cql', async () => {
-    const keyspace = await makeKeyspace();
+    const keyspace = await makeKeyspace(server);
     const { messages, keys } = await keyspace.open();
     return { store: messages, keys, close: () => keyspace.drop() };
   });
