@@ -128,7 +128,7 @@ export class DekCache implements Keyring {
     const key = this.#keys.get(name);
     if (key !== undefined) {
       this.#hits++;
-      return { status: 'ok', key: key.slice() };
+      return { status: 'ok', key: copyOf(key) };
     }
     return this.#destroyed.get(name) === true ? DESTROYED : undefined;
   }
@@ -164,7 +164,7 @@ export class DekCache implements Keyring {
       for (const waiter of flight.waiters) waiter(DESTROYED);
       return;
     }
-    for (const waiter of flight.waiters) waiter({ status: 'ok', key: answer.key.slice() });
+    for (const waiter of flight.waiters) waiter({ status: 'ok', key: copyOf(answer.key) });
     if (this.#closed) {
       answer.key.fill(0);
       return;
@@ -178,4 +178,9 @@ export class DekCache implements Keyring {
     this.#cancelSweep =
       this.#keys.size > 0 ? this.#scheduler.after(this.#sweepMs, () => this.#sweep()) : undefined;
   }
+}
+
+/** Not slice(): a provider may answer a Buffer, whose slice is a view. */
+function copyOf(key: Uint8Array): Uint8Array {
+  return new Uint8Array(key);
 }

@@ -81,7 +81,8 @@ export function parsePreview(bytes: Uint8Array): SealedPreview | undefined {
     if (to > bytes.length) return undefined;
     at = to;
     try {
-      return utf8.decode(bytes.slice(from, to));
+      // A copy: TextDecoder takes no shared memory.
+      return utf8.decode(new Uint8Array(bytes.subarray(from, to)));
     } catch {
       return undefined;
     }

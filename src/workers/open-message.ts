@@ -36,7 +36,8 @@ export function packOpenJob(job: OpenJob): OpenMessage {
     keys.set(key, index * DEK_BYTES);
   });
   return {
-    items: exact ? job.items : job.items.slice(0, itemsBytes),
+    // Not slice(): that of a Buffer is a view.
+    items: exact ? job.items : new Uint8Array(job.items.subarray(0, itemsBytes)),
     count: job.count,
     keys,
     privateBuffers: job.privateBuffers,

@@ -14,7 +14,12 @@ const { buffer } = workerData.region;
 const words = new Int32Array(buffer, buffer.byteLength - 16, 4);
 
 function die(fault) {
-  if (fault === 1) process.exit(3);
+  if (fault === 5) {
+    // The successor dies while it starts.
+    words[FAULT] = 4;
+    Atomics.store(words, DEATHS_LEFT, 1);
+  }
+  if (fault === 1 || fault === 5) process.exit(3);
   if (fault === 2) {
     const hoard = [];
     for (;;) hoard.push(new Array(100_000).fill(hoard.length));
