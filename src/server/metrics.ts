@@ -8,7 +8,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { JoinOutcome, Receipt } from '../codec/join-outcome.js';
 import { RequestKind } from '../domain/entries.js';
-import type { ErrorCode } from '../domain/errors.js';
+import { ERROR_TABLE, type ErrorCode } from '../domain/errors.js';
 import type { BodyCacheStats } from '../domain/ports.js';
 import { RESULT_CODE_COUNT, resultName } from '../domain/result.js';
 
@@ -16,6 +16,22 @@ import { RESULT_CODE_COUNT, resultName } from '../domain/result.js';
 export interface MetricSources {
   cache(): BodyCacheStats;
   joins(): { readonly batches: number; readonly flights: number; readonly reads: number };
+  keys(): {
+    readonly entries: number;
+    readonly hits: number;
+    readonly misses: number;
+    readonly unwrapCalls: number;
+    readonly unwrapFailures: number;
+    /** Since destroyed keys were last looked for. */
+    readonly watcherAgeMs: number;
+    readonly watcherFailures: number;
+  };
+  opener(): {
+    readonly inlineJobs: number;
+    readonly workerJobs: number;
+    readonly repeats: number;
+    readonly bytesInFlight: number;
+  };
   inFlight(): {
     readonly batches: number;
     readonly requestBytes: number;
@@ -75,6 +91,7 @@ export class Metrics {
   private readonly bodyBytes: Counter;
   private readonly flightsJoined: Counter;
   private readonly stages: ReadonlyMap<Stage, Histogram.Internal<'stage'>>;
+  private readonly failures: Counter<'code'>;
   private readonly aborted: Counter;
   private readonly dropped: Counter;
 
@@ -90,6 +107,7 @@ export class Metrics {
     this.rowBytes = counter('store_row_bytes_total', 'Payload and metadata bytes of rows read', []);
     this.bodyBytes = counter('response_body_bytes_total', 'Bytes of bodies sent', []);
     this.flightsJoined = counter('flights_joined_total', 'Messages another batch was fetching already', []);
+    this.failures = counter('failures_total', 'Failures beneath a batch', ['code']);
     this.aborted = counter('aborted_total', 'Requests whose caller went away', []);
     this.dropped = counter('slow_readers_dropped_total', 'Responses dropped, taken too slowly', []);
     const stages = new Histogram({
@@ -125,18 +143,36 @@ export class Metrics {
     for (const [field, name, help] of CACHE_GAUGES) {
       gauge(`cache_${name}`, help, () => Number(sources.cache()[field]));
     }
+    gauge('dek_cache_entries', 'Opened keys kept', () => sources.keys().entries);
+    gauge('key_watch_age_seconds', 'Since destroyed keys were looked for', () => {
+      return sources.keys().watcherAgeMs / 1000;
+    });
+    gauge('open_bytes_in_flight', 'Sealed bytes with the workers', () => sources.opener().bytesInFlight);
     gauge('cache_paused', '1 while nothing new is cached', () => (sources.cache().paused ? 1 : 0));
-    for (const [field, help] of CACHE_COUNTERS) {
+    const counter = (name: string, help: string, read: () => number) => {
       new Counter({
-        name: `mailjoin_cache_${field}_total`,
+        name: `mailjoin_${name}_total`,
         help,
         registers,
         collect() {
           this.reset();
-          this.inc(Number(sources.cache()[field]));
+          this.inc(read());
         },
       });
+    };
+    for (const [field, help] of CACHE_COUNTERS) {
+      counter(`cache_${field}`, help, () => Number(sources.cache()[field]));
     }
+    counter('dek_cache_hits', 'Keys answered from the cache', () => sources.keys().hits);
+    counter('dek_cache_misses', 'Keys that had to be resolved', () => sources.keys().misses);
+    counter('unwrap_calls', 'Calls of the key provider', () => sources.keys().unwrapCalls);
+    counter('unwrap_failures', 'Calls of the key provider that failed', () => sources.keys().unwrapFailures);
+    counter('key_watch_failures', 'Looks for destroyed keys that failed', () => {
+      return sources.keys().watcherFailures;
+    });
+    counter('open_inline_jobs', 'Groups opened on the main thread', () => sources.opener().inlineJobs);
+    counter('open_worker_jobs', 'Groups opened by workers', () => sources.opener().workerJobs);
+    counter('open_repeats', 'Groups opened again since their worker died', () => sources.opener().repeats);
     collectDefaultMetrics({ register: this.registry });
   }
 
@@ -163,6 +199,11 @@ export class Metrics {
 
   observeStage(stage: Stage, micros: number): void {
     this.stages.get(stage)?.observe(micros / 1_000_000);
+  }
+
+  /** Counts a failure beneath a batch; what is no code of the error table counts as INTERNAL. */
+  countFailure(code: string): void {
+    this.failures.inc({ code: Object.hasOwn(ERROR_TABLE, code) ? code : 'INTERNAL' });
   }
 
   countAborted(): void {

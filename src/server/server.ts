@@ -75,12 +75,14 @@ export class Server {
   /** Takes the socket's place and listens. Throws SOCKET_PATH or SOCKET_IN_USE. */
   async start(): Promise<void> {
     const { socketPath, socketMode } = this.options;
-    this.file = await claimSocketFile(socketPath, socketMode, (temporaryPath) => {
-      this.app.listen_unix((token: uWS.us_listen_socket | false) => {
-        this.listenSocket = token === false ? undefined : token;
-      }, temporaryPath);
-      return this.listenSocket !== undefined;
-    });
+    try {
+      this.file = await claimSocketFile(socketPath, socketMode, (temporaryPath) =>
+        this.listen(temporaryPath),
+      );
+    } catch (error) {
+      this.stopListening();
+      throw error;
+    }
     this.sweeper = setInterval(() => this.sweep(), SWEEP_MS);
     this.sweeper.unref();
   }
@@ -95,8 +97,7 @@ export class Server {
     if (this.file !== undefined) removeSocketFile(this.file);
     // Connections that wait in the backlog are accepted first, so that their requests get an answer.
     await new Promise((resolve) => setImmediate(resolve));
-    if (this.listenSocket !== undefined) uWS.us_listen_socket_close(this.listenSocket);
-    this.listenSocket = undefined;
+    this.stopListening();
     for (const exchange of this.exchanges) {
       if (exchange.isReceiving) exchange.refuse(new MailjoinError('SHUTTING_DOWN'));
     }
@@ -105,6 +106,18 @@ export class Server {
     clearInterval(this.sweeper);
     this.app.close();
     return cutOff;
+  }
+
+  private listen(path: string): boolean {
+    this.app.listen_unix((token: uWS.us_listen_socket | false) => {
+      this.listenSocket = token === false ? undefined : token;
+    }, path);
+    return this.listenSocket !== undefined;
+  }
+
+  private stopListening(): void {
+    if (this.listenSocket !== undefined) uWS.us_listen_socket_close(this.listenSocket);
+    this.listenSocket = undefined;
   }
 
   private route(): void {

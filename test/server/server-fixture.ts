@@ -151,6 +151,16 @@ export async function startServer(options: FixtureOptions = {}): Promise<Fixture
   metrics.observe({
     cache: () => NO_CACHE,
     joins: () => ({ batches: 0, flights: 0, reads: 0 }),
+    keys: () => ({
+      entries: 0,
+      hits: 0,
+      misses: 0,
+      unwrapCalls: 0,
+      unwrapFailures: 0,
+      watcherAgeMs: 0,
+      watcherFailures: 0,
+    }),
+    opener: () => ({ inlineJobs: 0, workerJobs: 0, repeats: 0, bytesInFlight: 0 }),
     inFlight: () => ({
       batches: admission.batches,
       requestBytes: admission.requestBytes,

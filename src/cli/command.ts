@@ -1,0 +1,47 @@
+/** What a command of the `mailjoin` program is, and how it ends. */
+import type { Log } from '../server/log.js';
+import type { CommandOption } from './command-line.js';
+import type { SettingName, Settings } from './settings.js';
+
+export const ExitCode = { OK: 0, FAILED: 1, USAGE: 2 } as const;
+export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
+
+export interface Invocation {
+  readonly settings: Settings;
+  readonly operands: readonly string[];
+  readonly options: ReadonlyMap<string, string>;
+  readonly log: Log;
+  /** Writes a line for the user on stdout. */
+  print(line: string): void;
+}
+
+export interface Command {
+  /** One or two words, as typed. */
+  readonly name: string;
+  /** The operands, as in the usage line. */
+  readonly operands: string;
+  readonly operandCountMin: number;
+  readonly operandCountMax: number;
+  readonly summary: string;
+  readonly settings: readonly SettingName[];
+  readonly options: readonly CommandOption[];
+  /** Settings that this command decides itself. */
+  readonly decides?: Readonly<Partial<Record<SettingName, string>>>;
+  run(invocation: Invocation): Promise<ExitCode>;
+}
+
+/** How the cluster is reached: for every command that may. */
+export const CQL_SETTINGS: readonly SettingName[] = [
+  'contactPoints',
+  'keyspace',
+  'localDc',
+  'consistency',
+  'readConsistency',
+  'writeConsistency',
+  'username',
+  'password',
+  'passwordFile',
+  'storeTimeoutMs',
+];
+
+export const JSON_OPTION: CommandOption = { flag: 'json', meaning: 'Print JSON, for machines.' };

@@ -1,0 +1,182 @@
+/**
+ * The one place that wires adapters to ports: a whole sidecar from its settings. Parts are closed in reverse order of
+ * their making, also when a later one cannot be made.
+ */
+import { RegionBodyCache } from '../cache/body-cache.js';
+import { Region } from '../cache/region.js';
+import { DekCache } from '../crypto/dek-cache.js';
+import { DestructionWatcher } from '../crypto/destruction-watcher.js';
+import { LocalKeyProvider } from '../crypto/local-key-provider.js';
+import { REGION_LEASE_MS_DEFAULT } from '../domain/limits.js';
+import { Joiner } from '../join/joiner.js';
+import { READ_COST_MODEL_DEFAULT } from '../join/read-cost-model.js';
+import { Admission, admissionFor } from '../server/admission.js';
+import type { Log } from '../server/log.js';
+import { Metrics } from '../server/metrics.js';
+import { Readiness } from '../server/readiness.js';
+import { Server } from '../server/server.js';
+import { WorkerOpener } from '../workers/worker-opener.js';
+import type { Settings } from './settings.js';
+import { loadKek, openStores, type Stores } from './stores.js';
+import { systemClock } from './system-clock.js';
+
+/** Renewals in one lease: a few may be late before readers take the writer for dead. */
+const RENEWALS_PER_LEASE = 3;
+/** Polls that the watcher of destroyed keys may miss before the process is no longer ready. */
+const MISSED_POLLS_MAX = 3;
+
+export interface Sidecar {
+  readonly server: Server;
+  readonly joiner: Joiner;
+  readonly stores: Stores;
+  /** Stops serving and closes every part; resolves to the requests that the deadline cut off. */
+  stop(withinMs: number): Promise<number>;
+}
+
+/** What is closed, in reverse order of its making. */
+class Closers {
+  private readonly steps: (() => unknown)[] = [];
+
+  add(step: () => unknown): void {
+    this.steps.push(step);
+  }
+
+  /** Runs every step, also after one that failed; rejects with the first failure. */
+  async closeAll(): Promise<void> {
+    const failures: unknown[] = [];
+    for (const step of this.steps.splice(0).reverse()) {
+      try {
+        await step();
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+}
+
+/** Starts a sidecar that serves when this resolves. Fails with any start-up error; then nothing is left open. */
+export async function startSidecar(settings: Settings, log: Log): Promise<Sidecar> {
+  const closers = new Closers();
+  try {
+    return await make(settings, log, closers);
+  } catch (error) {
+    await closers.closeAll().catch(() => undefined);
+    throw error;
+  }
+}
+
+async function make(settings: Settings, log: Log, closers: Closers): Promise<Sidecar> {
+  const clock = systemClock;
+  const metrics = new Metrics();
+  const kek = await loadKek(settings);
+  closers.add(() => kek.fill(0));
+  const stores = await openStores(settings, clock);
+  closers.add(() => stores.close());
+
+  const provider = new LocalKeyProvider(stores.keys, kek);
+  const keyring = new DekCache({
+    provider,
+    clock,
+    ttlMs: settings.dekCacheTtlMs,
+    unwrapTimeoutMs: settings.unwrapTimeoutMs,
+  });
+  closers.add(() => keyring.close());
+
+  const region = Region.create({ regionBytes: settings.cacheBytes, nowMs: clock.nowMs() });
+  const cache = new RegionBodyCache(region, clock.nowMs());
+  const renewal = setInterval(
+    () => cache.renewLease(clock.nowMs()),
+    REGION_LEASE_MS_DEFAULT / RENEWALS_PER_LEASE,
+  );
+  closers.add(() => {
+    clearInterval(renewal);
+    region.retire();
+    cache.clear();
+  });
+
+  const opener = new WorkerOpener({
+    region: region.buffer,
+    ...(settings.workers === undefined ? {} : { threads: settings.workers }),
+  });
+  closers.add(() => opener.close());
+
+  const watcher = new DestructionWatcher({
+    store: stores.keys,
+    clock,
+    pollMs: settings.keyPollMs,
+    pollTimeoutMs: settings.storeTimeoutMs,
+    // The key first: what is opened after this is not published under the old generation.
+    listeners: [(dekId) => keyring.markDestroyed(dekId), (dekId) => cache.destroyKey(dekId)],
+  });
+  closers.add(() => watcher.stop());
+  watcher.start();
+
+  const joiner = new Joiner({
+    store: stores.messages,
+    cache,
+    keyring,
+    opener,
+    clock,
+    costs: { ...READ_COST_MODEL_DEFAULT, inCap: settings.inCap },
+    allowUnsealed: settings.allowUnsealed,
+    cacheAgeMsMax: settings.cacheAgeMs,
+    onFailure: (code, error) => {
+      metrics.countFailure(code);
+      log.write('warn', 'join_failure', { code, error: error instanceof Error ? error.name : typeof error });
+    },
+  });
+
+  const watcherAgeMsMax = MISSED_POLLS_MAX * settings.keyPollMs + settings.storeTimeoutMs;
+  const readiness = new Readiness(
+    [
+      { name: 'store', check: async () => void (await stores.messages.ping()) },
+      {
+        name: 'keys',
+        check: async () =>
+          watcher.lastSuccessAgeMs <= watcherAgeMsMax
+            ? undefined
+            : `destroyed keys not looked for during ${Math.round(watcher.lastSuccessAgeMs)} ms`,
+      },
+    ],
+    clock,
+  );
+  const admission = new Admission(admissionFor(settings.batchesMax));
+  const server = new Server({
+    socketPath: settings.socket,
+    socketMode: settings.socketMode,
+    joiner,
+    admission,
+    readiness,
+    metrics,
+    clock,
+    log,
+  });
+  metrics.observe({
+    cache: () => cache.stats(),
+    joins: () => joiner.stats(),
+    keys: () => ({
+      ...keyring.stats(),
+      watcherAgeMs: watcher.lastSuccessAgeMs,
+      watcherFailures: watcher.failures,
+    }),
+    opener: () => opener.stats(),
+    inFlight: () => ({
+      batches: admission.batches,
+      requestBytes: admission.requestBytes,
+      responseBytes: admission.responseBytes,
+      connections: server.connections,
+    }),
+  });
+  await server.start();
+  return {
+    server,
+    joiner,
+    stores,
+    stop: async (withinMs) => {
+      const cutOff = await server.stop(withinMs);
+      await closers.closeAll();
+      return cutOff;
+    },
+  };
+}

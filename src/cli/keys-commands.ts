@@ -1,0 +1,142 @@
+/**
+ * `mailjoin keys create | list | rotate | destroy`: the data keys, by scope and id. Keys are never printed. To list
+ * and to destroy no key-encryption key is needed, so both work when its file is lost.
+ */
+import { KeyAdmin, type KeyInfo } from '../crypto/key-admin.js';
+import { KEY_POLL_MS_DEFAULT } from '../domain/limits.js';
+import type { DekId } from '../domain/message.js';
+import { type Command, CQL_SETTINGS, ExitCode, type Invocation, JSON_OPTION } from './command.js';
+import type { CommandOption } from './command-line.js';
+import type { SettingName } from './settings.js';
+import { loadKek, openStores } from './stores.js';
+import { systemClock } from './system-clock.js';
+import { textTable } from './text-table.js';
+import { UsageError } from './usage-error.js';
+
+const STORE_SETTINGS: readonly SettingName[] = ['config', 'logLevel', 'store', 'dataDir', ...CQL_SETTINGS];
+const YES_OPTION: CommandOption = {
+  flag: 'yes',
+  meaning: 'Really destroy it: what it sealed is lost for ever.',
+};
+
+export const keysCommands: readonly Command[] = [
+  {
+    name: 'keys create',
+    operands: 'SCOPE ID',
+    operandCountMin: 2,
+    operandCountMax: 2,
+    summary: 'Make version 1 of a new data key.',
+    settings: [...STORE_SETTINGS, 'kekFile'],
+    options: [JSON_OPTION],
+    run: (invocation) =>
+      withKeys(invocation, true, async (keys, [scope = '', id = '']) => {
+        printDekId(invocation, 'created', await keys.create(scope, id));
+        return ExitCode.OK;
+      }),
+  },
+  {
+    name: 'keys list',
+    operands: '[SCOPE [ID]]',
+    operandCountMin: 0,
+    operandCountMax: 2,
+    summary: 'List data keys and their versions, destroyed ones included.',
+    settings: STORE_SETTINGS,
+    options: [JSON_OPTION],
+    run: (invocation) =>
+      withKeys(invocation, false, async (keys, [scope, id]) => {
+        const found: KeyInfo[] = [];
+        for await (const key of keys.list(scope, id)) found.push(key);
+        printKeys(invocation, found);
+        return ExitCode.OK;
+      }),
+  },
+  {
+    name: 'keys rotate',
+    operands: 'SCOPE ID',
+    operandCountMin: 2,
+    operandCountMax: 2,
+    summary: 'Make the next version of a data key.',
+    settings: [...STORE_SETTINGS, 'kekFile'],
+    options: [JSON_OPTION],
+    run: (invocation) =>
+      withKeys(invocation, true, async (keys, [scope = '', id = '']) => {
+        printDekId(invocation, 'rotated', await keys.rotate(scope, id));
+        return ExitCode.OK;
+      }),
+  },
+  {
+    name: 'keys destroy',
+    operands: 'SCOPE ID VERSION',
+    operandCountMin: 3,
+    operandCountMax: 3,
+    summary: `Destroy one version: running sidecars learn of it within ${KEY_POLL_MS_DEFAULT} ms by default.`,
+    settings: STORE_SETTINGS,
+    options: [YES_OPTION, JSON_OPTION],
+    run: destroy,
+  },
+];
+
+async function destroy(invocation: Invocation): Promise<ExitCode> {
+  const [scope = '', id = '', versionText = ''] = invocation.operands;
+  const version = /^[1-9][0-9]{0,9}$/.test(versionText) ? Number(versionText) : undefined;
+  if (version === undefined) throw new UsageError('VERSION must be a whole number above 0');
+  const dekId = { scope, id, version };
+  if (!invocation.options.has(YES_OPTION.flag)) {
+    throw new UsageError(`what ${nameOf(dekId)} sealed would be lost for ever; say --yes to go on`);
+  }
+  return withKeys(invocation, false, async (keys) => {
+    await keys.destroy(dekId);
+    printDekId(invocation, 'destroyed', dekId);
+    return ExitCode.OK;
+  });
+}
+
+async function withKeys(
+  { settings, operands }: Invocation,
+  wraps: boolean,
+  use: (keys: KeyAdmin, operands: readonly string[]) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  // Nothing is wrapped where no key is made: an empty KEK would be refused.
+  const kek = wraps ? await loadKek(settings) : new Uint8Array(0);
+  try {
+    const stores = await openStores(settings, systemClock);
+    try {
+      return await use(new KeyAdmin(stores.keys, kek, systemClock), operands);
+    } finally {
+      await stores.close();
+    }
+  } finally {
+    kek.fill(0);
+  }
+}
+
+function nameOf({ scope, id, version }: DekId): string {
+  return `${scope}/${id}/${version}`;
+}
+
+function printDekId({ options, print }: Invocation, what: string, dekId: DekId): void {
+  print(options.has(JSON_OPTION.flag) ? JSON.stringify(dekId) : `${what} ${nameOf(dekId)}`);
+}
+
+function printKeys({ options, print }: Invocation, keys: readonly KeyInfo[]): void {
+  const time = (epochMs: number | undefined) =>
+    epochMs === undefined ? '' : new Date(epochMs).toISOString();
+  if (options.has(JSON_OPTION.flag)) {
+    for (const { dekId, createdAtEpochMs, destroyedAtEpochMs } of keys) {
+      print(JSON.stringify({ ...dekId, createdAtEpochMs, destroyedAtEpochMs }));
+    }
+    return;
+  }
+  print(
+    textTable(
+      ['scope', 'id', 'version', 'created', 'destroyed'],
+      keys.map(({ dekId, createdAtEpochMs, destroyedAtEpochMs }) => [
+        dekId.scope,
+        dekId.id,
+        String(dekId.version),
+        time(createdAtEpochMs),
+        time(destroyedAtEpochMs),
+      ]),
+    ),
+  );
+}

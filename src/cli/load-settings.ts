@@ -1,0 +1,173 @@
+/**
+ * Settings from their sources: flag, else environment, else config file, else default. Everything is looked at before
+ * anything is refused, so that one start tells all that is wrong, each with its setting and where it came from.
+ */
+import fs from 'node:fs';
+import { MailjoinError } from '../domain/errors.js';
+import { BUCKET_WIDTH } from '../domain/seq.js';
+import {
+  environmentOf,
+  flagOf,
+  SETTING_NAMES,
+  type SettingName,
+  type Settings,
+  settingOf,
+} from './settings.js';
+import { didYouMean } from './suggestion.js';
+
+/** Something that keeps a start from going on. */
+export interface Problem {
+  readonly setting: string;
+  /** Where the value came from, as its user wrote it there. */
+  readonly source: string;
+  readonly reason: string;
+}
+
+export interface Sources {
+  /** Values given as flags, by setting. */
+  readonly flags: ReadonlyMap<SettingName, string>;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+/** A text and where it came from. */
+interface Given {
+  readonly text: string;
+  readonly source: string;
+}
+
+/** The settings, or CONFIG_INVALID (SettingsError) with every problem. */
+export function loadSettings(sources: Sources, flagProblems: readonly Problem[] = []): Settings {
+  const problems: Problem[] = [...flagProblems];
+  const configGiven = givenOutside('config', sources);
+  const file = configGiven === undefined ? new Map<SettingName, Given>() : readConfig(configGiven, problems);
+  const values: Record<string, unknown> = {};
+  const givenNames = new Set<SettingName>();
+  for (const name of SETTING_NAMES) {
+    const setting = settingOf(name);
+    values[name] = setting.fallback;
+    const given = givenOutside(name, sources) ?? file.get(name);
+    if (given === undefined) continue;
+    givenNames.add(name);
+    const parsed = setting.type.parse(given.text);
+    if (parsed.ok) values[name] = parsed.value;
+    else problems.push({ setting: name, source: given.source, reason: parsed.reason });
+  }
+  // Each value was parsed by its own setting's type, or is that setting's default.
+  const settings = values as unknown as Settings;
+  const complete = withPassword(settings, problems);
+  checkTogether(complete, givenNames, problems);
+  if (problems.length > 0) throw new SettingsError(problems);
+  return complete;
+}
+
+/** CONFIG_INVALID with all that was wrong, one line each. */
+export class SettingsError extends MailjoinError {
+  readonly problems: readonly Problem[];
+
+  constructor(problems: readonly Problem[]) {
+    super('CONFIG_INVALID', `\n${problems.map(problemLine).join('\n')}`);
+    this.problems = problems;
+  }
+}
+
+function problemLine({ setting, source, reason }: Problem): string {
+  return `  ${setting} (${source}): ${reason}`;
+}
+
+/** Environment variables that look like settings and are none, each with a line for the log. */
+export function strangeVariables(environment: Sources['environment']): readonly string[] {
+  const known = new Set(SETTING_NAMES.map(environmentOf));
+  // Orchestrators add variables of their own (MAILJOIN_SERVICE_HOST), so these only warn, and only near a real name.
+  return Object.keys(environment)
+    .filter((name) => name.startsWith('MAILJOIN_') && !known.has(name))
+    .map((name) => `${name}${didYouMean(name, [...known])}`)
+    .filter((line) => line.includes('did you mean'));
+}
+
+function givenOutside(name: SettingName, sources: Sources): Given | undefined {
+  const flag = sources.flags.get(name);
+  if (flag !== undefined) return { text: flag, source: `--${flagOf(name)}` };
+  const variable = environmentOf(name);
+  const text = sources.environment[variable];
+  return text === undefined ? undefined : { text, source: variable };
+}
+
+function readConfig(given: Given, problems: Problem[]): Map<SettingName, Given> {
+  const values = new Map<SettingName, Given>();
+  const refuse = (setting: string, reason: string) => {
+    problems.push({ setting, source: given.text, reason });
+  };
+  let content: unknown;
+  try {
+    content = JSON.parse(fs.readFileSync(given.text, 'utf8'));
+  } catch (error) {
+    // The text of a JSON error quotes the file, which may hold what nobody should see.
+    refuse('config', error instanceof SyntaxError ? 'is no JSON' : 'cannot be read');
+    return values;
+  }
+  if (typeof content !== 'object' || content === null || Array.isArray(content)) {
+    refuse('config', 'must hold one JSON object');
+    return values;
+  }
+  for (const [key, value] of Object.entries(content)) {
+    const name = SETTING_NAMES.find((known) => known === key);
+    if (name === undefined) {
+      refuse(key, `no such setting${didYouMean(key, SETTING_NAMES)}`);
+    } else if (name === 'config' || settingOf(name).secret) {
+      refuse(key, `cannot be set in a config file${settingOf(name).secret ? '; use passwordFile' : ''}`);
+    } else {
+      const text = textOf(value, settingOf(name).type.isList);
+      if (text === undefined) refuse(key, 'must be a text, a number or true/false');
+      else values.set(name, { text, source: given.text });
+    }
+  }
+  return values;
+}
+
+function textOf(value: unknown, isList: boolean): string | undefined {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  if (isList && Array.isArray(value) && value.every((item) => typeof item === 'string'))
+    return value.join(',');
+  return undefined;
+}
+
+/** Fills the password in from its file. */
+function withPassword(settings: Settings, problems: Problem[]): Settings {
+  const { passwordFile } = settings;
+  if (passwordFile === undefined) return settings;
+  if (settings.password !== undefined) {
+    problems.push({ setting: 'passwordFile', source: passwordFile, reason: 'password is given as well' });
+    return settings;
+  }
+  try {
+    return { ...settings, password: fs.readFileSync(passwordFile, 'utf8').replace(/\r?\n$/, '') };
+  } catch {
+    problems.push({ setting: 'passwordFile', source: passwordFile, reason: 'cannot be read' });
+    return settings;
+  }
+}
+
+/** What only the settings together tell. */
+function checkTogether(settings: Settings, given: ReadonlySet<SettingName>, problems: Problem[]): void {
+  const missing = (setting: SettingName, reason: string) => {
+    // A value that was given and refused is not missing as well.
+    if (!given.has(setting)) problems.push({ setting, source: 'not given', reason });
+  };
+  if (settings.store === 'cql') {
+    if (settings.contactPoints === undefined) missing('contactPoints', 'the store "cql" needs at least one');
+    if (settings.username !== undefined && settings.password === undefined) {
+      missing('password', `a username needs ${environmentOf('password')} or --${flagOf('passwordFile')}`);
+    }
+    if (settings.username === undefined && settings.password !== undefined) {
+      missing('username', 'a password needs its user');
+    }
+  }
+  if (settings.bucketWidth !== BUCKET_WIDTH) {
+    problems.push({
+      setting: 'bucketWidth',
+      source: String(settings.bucketWidth),
+      reason: `this build works with ${BUCKET_WIDTH} only; it is never changed after the tables exist (D11)`,
+    });
+  }
+}

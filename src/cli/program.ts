@@ -1,0 +1,108 @@
+/**
+ * The `mailjoin` program: finds the command, its settings and operands, runs it, and turns whatever it throws into a
+ * message and an exit code: 0 done, 1 failed, 2 not understood. Touches the process only through `Surroundings`.
+ */
+import fs from 'node:fs';
+import { MailjoinError } from '../domain/errors.js';
+import { type Command, ExitCode } from './command.js';
+import { parseCommandLine } from './command-line.js';
+import { commandHelp, programHelp } from './help.js';
+import { keysCommands } from './keys-commands.js';
+import { loadSettings, SettingsError, strangeVariables } from './load-settings.js';
+import { JsonLog } from './log.js';
+import { schemaCommands } from './schema-commands.js';
+import { serveCommand } from './serve-command.js';
+import type { SettingName } from './settings.js';
+import { didYouMean } from './suggestion.js';
+import { UsageError } from './usage-error.js';
+
+export const COMMANDS: readonly Command[] = [serveCommand, ...schemaCommands, ...keysCommands];
+
+/** The process, as far as the program needs it. */
+export interface Surroundings {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  print(line: string): void;
+  printError(line: string): void;
+}
+
+export async function runProgram(words: readonly string[], around: Surroundings): Promise<ExitCode> {
+  try {
+    return await dispatch(words, around);
+  } catch (error) {
+    return report(error, around);
+  }
+}
+
+function dispatch(words: readonly string[], around: Surroundings): Promise<ExitCode> {
+  const [first] = words;
+  if (first === undefined || first === '--help' || first === '-h' || first === 'help') {
+    around.print(programHelp(COMMANDS));
+    return Promise.resolve(first === undefined ? ExitCode.USAGE : ExitCode.OK);
+  }
+  if (first === '--version' || first === '-V') {
+    around.print(version());
+    return Promise.resolve(ExitCode.OK);
+  }
+  const command = COMMANDS.find(({ name }) => {
+    const names = name.split(' ');
+    return names.every((part, index) => words[index] === part);
+  });
+  if (command === undefined) return Promise.resolve(unknownCommand(words, around));
+  return runCommand(command, words.slice(command.name.split(' ').length), around);
+}
+
+function runCommand(command: Command, words: readonly string[], around: Surroundings): Promise<ExitCode> {
+  if (words.includes('--help') || words.includes('-h')) {
+    around.print(commandHelp(command));
+    return Promise.resolve(ExitCode.OK);
+  }
+  const line = parseCommandLine(words, command.settings, command.options);
+  // The names of what a command decides are settings' names by its type.
+  const decided = Object.entries(command.decides ?? {}) as [SettingName, string][];
+  const flags = new Map([...line.flags, ...decided]);
+  const settings = loadSettings({ flags, environment: around.environment }, line.problems);
+  const { operands } = line;
+  if (operands.length < command.operandCountMin || operands.length > command.operandCountMax) {
+    throw new UsageError(`expected: mailjoin ${command.name} ${command.operands}`.trimEnd());
+  }
+  const log = new JsonLog(settings.logLevel);
+  for (const variable of strangeVariables(around.environment)) {
+    log.write('warn', 'unknown_variable', { variable });
+  }
+  return command.run({ settings, operands, options: line.options, log, print: around.print });
+}
+
+function unknownCommand(words: readonly string[], around: Surroundings): ExitCode {
+  const [first = ''] = words;
+  const group = COMMANDS.filter(({ name }) => name.startsWith(`${first} `));
+  if (group.length > 0) {
+    const wantsHelp = words.includes('--help') || words.includes('-h');
+    (wantsHelp ? around.print : around.printError)(programHelp(group));
+    return wantsHelp ? ExitCode.OK : ExitCode.USAGE;
+  }
+  const names = [...new Set(COMMANDS.map(({ name }) => name.split(' ')[0] ?? ''))];
+  throw new UsageError(`no such command: ${first}${didYouMean(first, names)}`);
+}
+
+function report(error: unknown, around: Surroundings): ExitCode {
+  if (error instanceof UsageError) {
+    around.printError(`mailjoin: ${error.message}\nmailjoin --help tells what there is.`);
+    return ExitCode.USAGE;
+  }
+  if (error instanceof MailjoinError) {
+    around.printError(`mailjoin: ${error.code}: ${error.message}`);
+    return error instanceof SettingsError ? ExitCode.USAGE : ExitCode.FAILED;
+  }
+  around.printError(`mailjoin: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+  return ExitCode.FAILED;
+}
+
+/** The package's version; its manifest lies beside both src and dist. */
+function version(): string {
+  const manifest: unknown = JSON.parse(
+    fs.readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+  );
+  return typeof manifest === 'object' && manifest !== null && 'version' in manifest
+    ? String(manifest.version)
+    : 'unknown';
+}
