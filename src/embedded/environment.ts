@@ -9,7 +9,7 @@
  * Transactions are run synchronously on the owner's thread, which therefore waits for the disk. lmdb's asynchronous
  * transaction callbacks would avoid that, but with lmdb 3.5.6 on Node 20 they are never called (tried).
  */
-import { mkdirSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Database, open, type RootDatabase } from 'lmdb';
 import { MailjoinError } from '../domain/errors.js';
@@ -25,6 +25,9 @@ const QUEUED_WRITES_MAX = 65_536;
 const TABLES_MAX = 16;
 /** Version of the file's layout; another one → SCHEMA_MISMATCH. */
 const FORMAT = 1;
+/** Where LMDB's first page has its magic number, and what that is (mdb.c: MDB_MAGIC). */
+const MAGIC_AT = 24;
+const MAGIC = 0xbeefc0de;
 const FILE_NAME = 'mailjoin.lmdb';
 
 /** Bytes to bytes, in the order of the keys' bytes. */
@@ -51,13 +54,15 @@ export class Environment {
   #drainScheduled = false;
   #closing: Promise<void> | undefined;
 
-  /** Opens or creates the file in a directory. STORE_UNAVAILABLE, BUCKET_WIDTH (D11) or SCHEMA_MISMATCH. */
+  /** Opens or creates the file. STORE_UNAVAILABLE, STORE_CORRUPT, BUCKET_WIDTH (D11) or SCHEMA_MISMATCH. */
   constructor(directory: string) {
+    const path = join(directory, FILE_NAME);
     try {
       mkdirSync(directory, { recursive: true, mode: 0o700 });
+      requireDatabase(path);
       const options = {
         ...TABLE_OPTIONS,
-        path: join(directory, FILE_NAME),
+        path,
         noSubdir: true,
         // Taken by the native part, though the package's types do not name it: thumbnails are content.
         permissionsMode: 0o600,
@@ -72,8 +77,8 @@ export class Environment {
       this.expiry = table('expiry');
       this.keys = table('key');
       this.destroyed = table('destroyed');
-    } catch (cause) {
-      throw new MailjoinError('STORE_UNAVAILABLE', 'the embedded store cannot be opened', { cause });
+    } catch (error) {
+      throw asStoreError(error);
     }
     try {
       this.#checkMeta();
@@ -178,6 +183,21 @@ export class Environment {
       }
     });
   }
+}
+
+/** Refuses a file that is no LMDB database: opening one would end the process with SIGSEGV (tried). */
+function requireDatabase(path: string): void {
+  if (!existsSync(path)) return;
+  const head = Buffer.alloc(MAGIC_AT + 4);
+  const file = openSync(path, 'r');
+  try {
+    const bytes = readSync(file, head);
+    if (bytes === 0) return;
+    if (bytes === head.length && head.readUInt32LE(MAGIC_AT) === MAGIC) return;
+  } finally {
+    closeSync(file);
+  }
+  throw new MailjoinError('STORE_CORRUPT', `${FILE_NAME} is no database`);
 }
 
 /** Coded errors and bugs (assertions) as they are; what LMDB threw as STORE_UNAVAILABLE. */

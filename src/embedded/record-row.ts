@@ -105,10 +105,13 @@ export function readRecord(seq: bigint, row: Row, nowS: number): MessageRecord |
   };
 }
 
-/** What CQL's TTL() tells, the lesser of created_at's and the payload's; undefined = neither expires. */
+/**
+ * What CQL's TTL() tells, the least of created_at's, the payload's and the state's; undefined = none of them expires.
+ * State is among them because a recall may write it with less time than the row has, and the row goes with it.
+ */
 function remaining(row: Row, nowS: number): number | undefined {
   let least: number | undefined;
-  for (const column of [Column.CREATED_AT, Column.PAYLOAD]) {
+  for (const column of [Column.CREATED_AT, Column.PAYLOAD, Column.STATE]) {
     const expiresAtS = row.get(column)?.expiresAtS ?? NEVER;
     // An expired payload no longer says anything: the row goes on without it.
     if (expiresAtS === NEVER || expiresAtS <= nowS) continue;

@@ -19,7 +19,7 @@ import type {
   RecallOfRecord,
   WriteLife,
 } from '../domain/ports.js';
-import { bucketOf, isSeq } from '../domain/seq.js';
+import { assertSeq, bucketOf, isSeq } from '../domain/seq.js';
 import type { ReadStatement } from '../domain/statement.js';
 import { type CellValue, expiryOf, merge, NEVER, type Row } from './cell.js';
 import type { Environment, Table } from './environment.js';
@@ -39,6 +39,7 @@ export class EmbeddedStore implements MessageStore {
   }
 
   async readGroup(read: GroupRead): Promise<GroupRows> {
+    for (const statement of read.statements) assertStatement(statement);
     const sentAtMs = this.#clock.nowMs();
     const nowS = this.#nowS();
     const { records: recordTable, summaries: summaryTable } = this.#environment;
@@ -116,6 +117,7 @@ export class EmbeddedStore implements MessageStore {
     columns: readonly (readonly [number, CellValue])[],
     life: WriteLife,
   ): Promise<void> {
+    assert(isSeq(life.timestampMicros), 'a write has a timestamp (D14)');
     checkTtl(life.ttlSeconds);
     const key = keyOf(where);
     const environment = this.#environment;
@@ -138,6 +140,12 @@ export class EmbeddedStore implements MessageStore {
 
 function keyOf({ tenantId, conversationId, seq }: Coordinates): Buffer {
   return rowKey(tenantId, conversationId, bucketOf(seq), seq);
+}
+
+/** D6: a planner that asks for a seq that no column can hold has a bug, and the store is not touched. */
+function assertStatement(statement: ReadStatement): void {
+  const seqs = statement.shape === 'in' ? statement.seqs : [statement.from, statement.to];
+  for (const seq of seqs) assertSeq(seq, 'conversation_seq');
 }
 
 /** R1.1, before anything is written. */

@@ -45,7 +45,7 @@ export function ttlContract(opened: Opened): void {
       expect(ttlSeconds).toBeGreaterThan(980);
     });
 
-    it('tells the lesser of what remains of created_at and of the payload', async () => {
+    it('tells the least of what remains of created_at, of the payload and of the state', async () => {
       const { store } = opened();
       const where = somewhere(1n);
       for (const [seq, insertTtl, editTtl] of [
@@ -57,8 +57,10 @@ export function ttlContract(opened: Opened): void {
         await store.insertRecord(at(where, seq), fullRecord(seq), life(INSERT_MICROS, insertTtl));
         await store.editRecord(at(where, seq), edit(randomBytes(8)), life(INSERT_MICROS + 5n, editTtl));
       }
-      const { records } = await readRange(store, where, 4n);
-      expect(records.length).toBe(4);
+      await store.insertRecord(at(where, 5n), fullRecord(5n), life(INSERT_MICROS, 1000));
+      await store.recallRecord(at(where, 5n), recall(9n), life(INSERT_MICROS + 5n, 500));
+      const { records } = await readRange(store, where, 5n);
+      expect(records.length).toBe(5);
       for (const record of records) {
         expect(record.ttlSeconds).toBeLessThanOrEqual(500);
         expect(record.ttlSeconds).toBeGreaterThan(480);
