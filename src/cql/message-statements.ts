@@ -49,7 +49,7 @@ export interface WriteStatements {
 }
 
 /** The two statements of one visit, by the planner's shape (R4.4). */
-export type ReadStatements = Readonly<Record<'range' | 'covering' | 'in', CqlStatement>>;
+type ReadStatements = Readonly<Record<'range' | 'covering' | 'in', CqlStatement>>;
 
 export interface MessageStatements {
   readonly records: ReadStatements;

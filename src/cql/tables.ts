@@ -3,15 +3,7 @@
  * for both the DDL (schema-statements.ts) and the comparison with a live keyspace (schema-verify.ts).
  */
 
-export type CqlType =
-  | 'uuid'
-  | 'bigint'
-  | 'int'
-  | 'tinyint'
-  | 'text'
-  | 'blob'
-  | 'map<text,int>'
-  | typeof DEK_ID_TYPE;
+type CqlType = 'uuid' | 'bigint' | 'int' | 'tinyint' | 'text' | 'blob' | 'map<text,int>' | typeof DEK_ID_TYPE;
 /** (key_scope, key_id, key_version), R1. */
 const DEK_ID_TYPE = 'frozen<tuple<text,text,int>>';
 

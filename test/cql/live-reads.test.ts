@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { Client, tracker } from 'cassandra-driver';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { messageStatements } from '../../src/cql/message-statements.js';
-import type { CqlStore } from '../../src/cql/message-store.js';
+import { CqlStore } from '../../src/cql/message-store.js';
 import type { StatementEvent } from '../../src/cql/statement.js';
 import { parseUuid, tenantIdOf } from '../../src/domain/ids.js';
 import type { Coordinates } from '../../src/domain/message.js';
@@ -24,7 +24,7 @@ import {
   somewhere,
   until,
 } from '../stores/fixtures.js';
-import { type KeyspaceUnderTest, makeKeyspace } from './cassandra-under-test.js';
+import { clock, type KeyspaceUnderTest, makeKeyspace } from './cassandra-under-test.js';
 
 const partition = (where: Coordinates) => [
   Buffer.from(where.tenantId),
@@ -57,6 +57,20 @@ describeWithCassandra('reads on a real Cassandra', (server) => {
   });
   afterAll(async () => {
     await live?.drop();
+  });
+
+  it('D24 a consistency that the cluster cannot give is STORE_UNAVAILABLE, for reads and writes apart', async () => {
+    const unavailable = { code: 'STORE_UNAVAILABLE' };
+    await expect(live.open({ readConsistency: 'THREE' })).rejects.toMatchObject(unavailable);
+    const { messages } = await live.open({ writeConsistency: 'THREE' });
+    const where = somewhere(1n);
+    await expect(messages.insertRecord(where, fullRecord(1n), life())).rejects.toMatchObject(unavailable);
+    expect(await readOne(messages, where)).toBeUndefined();
+  });
+
+  it('a statement that the server refuses is STORE_REFUSED', async () => {
+    const elsewhere = new CqlStore(live.session, 'no_such_keyspace', clock);
+    await expect(readOne(elsewhere, somewhere(1n))).rejects.toMatchObject({ code: 'STORE_REFUSED' });
   });
 
   it('S-2 R1.1 the store orders seqs at 2^62 and 2^63 - 1 as numbers', async () => {
