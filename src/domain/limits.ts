@@ -48,6 +48,10 @@ export const REGION_BYTES_MIN = 64 * KIB;
 export const CACHE_AGE_MS_MAX_DEFAULT = 60_000;
 /** Installed revision floors; when full, caching pauses (nothing new is published) until one goes. */
 export const FLOORS_MAX = 100_000;
+/** How long a floor lasts when no body at or above it is published: the row has changed by then, or recovery tells of it again (D17). */
+export const FLOOR_AGE_MS_MAX_DEFAULT = 60_000;
+/** How long readers in other threads and processes may use the region after the writer's last sign of life. */
+export const REGION_LEASE_MS_DEFAULT = 3_000;
 
 /** Payload bytes sealed or opened as one message; larger ones are refused when written (B50) and TAMPERED when read. */
 export const PAYLOAD_BYTES_MAX = 16 * MIB;
@@ -63,8 +67,8 @@ export const UNWRAP_BATCH_MAX = 100;
 export const UNWRAP_TIMEOUT_MS_DEFAULT = 2_000;
 /** How often a running process looks for keys destroyed by others: the stated time of a purge. */
 export const KEY_POLL_MS_DEFAULT = 2_000;
-/** Group jobs at or below both bounds are opened on the main thread: cheaper than a worker's round trip (bench/open-threshold.mjs). */
-export const INLINE_OPEN_ITEMS_MAX = 16;
+/** Group jobs at or below both bounds are opened on the main thread: above, a worker frees more of its time than it adds latency (bench/open-threshold.ts). */
+export const INLINE_OPEN_ITEMS_MAX = 4;
 export const INLINE_OPEN_BYTES_MAX = 16 * KIB;
 /** Sealed bytes with the workers at once; further jobs wait in order (B31). */
 export const OPEN_BYTES_IN_FLIGHT_MAX = 64 * MIB;
