@@ -1,0 +1,140 @@
+/**
+ * Installed floors: revisions below which a message must not be served or cached any more, because an event said so
+ * before the row shows it (design: "be older than asked, or come back").
+ *
+ * Bounded: when a floor cannot be installed any more, caching pauses, so that nothing can be cached that the lost floor
+ * would have kept out, until there is room *and* the lost floor would have reached its age. A floor goes when a body at
+ * or above it is published, or at its age. Owned by the writer's thread; never in the region.
+ *
+ * A Map in the order of raising rather than an lru-cache: a floor must never give way to another one.
+ */
+import { type ActivityId, compareIdAt, ID_BYTES, idKeyAt } from '../domain/ids.js';
+import type { Floor } from '../domain/ports.js';
+
+/** Floors looked at per sweep at most, so that no call waits for many. */
+const SWEEP_MAX = 64;
+/** Counters of installed floors by hash: most look-ups end here, without a key being built. */
+const SIEVE_SIZE = 65_536;
+
+interface Installed {
+  activityId: ActivityId | undefined;
+  summaryVersion: bigint;
+  raisedAtMs: number;
+  readonly hash: number;
+}
+
+/** The name of a message: where its ids lie, and the cache's hash of them. */
+export interface NameAt {
+  readonly hash: number;
+  readonly tenantBytes: Uint8Array;
+  readonly tenantAt: number;
+  readonly messageBytes: Uint8Array;
+  readonly messageAt: number;
+}
+
+export class Floors {
+  readonly #floorsMax: number;
+  readonly #ageMsMax: number;
+  readonly #byName = new Map<string, Installed>();
+  readonly #sieve = new Int32Array(SIEVE_SIZE);
+  /** Until then a lost floor could still matter. */
+  #lostUntilMs = Number.NEGATIVE_INFINITY;
+  #nowMs = Number.NEGATIVE_INFINITY;
+
+  constructor(floorsMax: number, ageMsMax: number) {
+    this.#floorsMax = floorsMax;
+    this.#ageMsMax = ageMsMax;
+  }
+
+  get size(): number {
+    return this.#byName.size;
+  }
+
+  /** Whether caching pauses, as of the last sweep. */
+  get paused(): boolean {
+    return this.#byName.size >= this.#floorsMax || this.#nowMs < this.#lostUntilMs;
+  }
+
+  /** Installs a floor, keeping the higher revision and the higher version. Without room for it caching pauses. */
+  raise(name: NameAt, floor: Floor, nowMs: number): void {
+    this.sweep(nowMs);
+    const key = keyOf(name);
+    const installed = this.#byName.get(key);
+    if (installed === undefined) {
+      if (this.#byName.size >= this.#floorsMax) {
+        this.#lostUntilMs = nowMs + this.#ageMsMax;
+        return;
+      }
+      this.#count(name.hash, 1);
+      // The caller's bytes may be a view on a buffer that is reused.
+      const activityId = floor.activityId === undefined ? undefined : copyOf(floor.activityId);
+      this.#byName.set(key, {
+        activityId,
+        summaryVersion: floor.summaryVersion,
+        raisedAtMs: nowMs,
+        hash: name.hash,
+      });
+      return;
+    }
+    if (
+      floor.activityId !== undefined &&
+      (installed.activityId === undefined || compareIdAt(floor.activityId, 0, installed.activityId, 0) > 0)
+    ) {
+      installed.activityId = copyOf(floor.activityId);
+    }
+    if (floor.summaryVersion > installed.summaryVersion) installed.summaryVersion = floor.summaryVersion;
+    installed.raisedAtMs = nowMs;
+    // Last in the Map's order again: the order of raising.
+    this.#byName.delete(key);
+    this.#byName.set(key, installed);
+  }
+
+  /** The floor of a message, or undefined. */
+  floorOf(name: NameAt): Floor | undefined {
+    return this.#sieve[name.hash & (SIEVE_SIZE - 1)] === 0 ? undefined : this.#byName.get(keyOf(name));
+  }
+
+  /** A body at or above the floor is published: the floor has done its work. */
+  settle(name: NameAt): void {
+    const key = keyOf(name);
+    if (this.#byName.delete(key)) this.#count(name.hash, -1);
+  }
+
+  /** Lets floors go that have reached their age, a bounded number at a time. */
+  sweep(nowMs: number): void {
+    this.#nowMs = Math.max(this.#nowMs, nowMs);
+    let looked = 0;
+    for (const [key, { raisedAtMs, hash }] of this.#byName) {
+      if (raisedAtMs + this.#ageMsMax > nowMs || looked++ === SWEEP_MAX) return;
+      this.#byName.delete(key);
+      this.#count(hash, -1);
+    }
+  }
+
+  #count(hash: number, change: number): void {
+    const index = hash & (SIEVE_SIZE - 1);
+    this.#sieve[index] = (this.#sieve[index] as number) + change;
+  }
+}
+
+/** Whether a body's revision and summary version lie below a floor. */
+export function isBelow(
+  floor: Floor,
+  bytes: Uint8Array,
+  revisionAt: number,
+  summaryVersion: bigint,
+): boolean {
+  if (summaryVersion < floor.summaryVersion) return true;
+  return floor.activityId !== undefined && compareIdAt(bytes, revisionAt, floor.activityId, 0) < 0;
+}
+
+function keyOf(name: NameAt): string {
+  return idKeyAt(name.tenantBytes, name.tenantAt) + idKeyAt(name.messageBytes, name.messageAt);
+}
+
+function copyOf(id: ActivityId): ActivityId {
+  const copy = new Uint8Array(ID_BYTES);
+  copy.set(id);
+  // A copy of an id's 16 bytes is one.
+  return copy as ActivityId;
+}
