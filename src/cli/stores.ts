@@ -25,6 +25,7 @@ const KEK_FILE_NAME = 'kek';
 /** Opens message store and key store. Fails with STORE_*, SCHEMA_MISSING, BUCKET_WIDTH or CONFIG_INVALID. */
 export async function openStores(settings: Settings, clock: Clock): Promise<Stores> {
   if (settings.store === 'embedded') {
+    await prepareDataDir(settings);
     const opened = await openEmbedded(settings.dataDir, clock);
     const place = `embedded store in ${settings.dataDir}`;
     return { messages: opened.store, keys: opened.keys, place, close: () => opened.close() };
@@ -50,22 +51,26 @@ export function cqlConnectOptions(settings: Settings): CqlConnectOptions {
   };
 }
 
-/**
- * The key-encryption key; its 32 bytes belong to the caller. The embedded store gets one on its first run, before its
- * data: a directory that has data and no key is refused, since a new key would open nothing of it. KEY_FILE.
- */
+/** The key-encryption key; its 32 bytes belong to the caller. KEY_FILE when it is missing or unusable. */
 export async function loadKek(settings: Settings): Promise<Uint8Array> {
-  const { kekFile, store, dataDir } = settings;
+  const { kekFile, store } = settings;
   if (kekFile !== undefined) return loadKekFile(kekFile);
   if (store === 'cql') throw new MailjoinError('KEY_FILE', `the store "cql" needs --${flagOf('kekFile')}`);
-  const ownFile = path.join(dataDir, KEK_FILE_NAME);
-  if (isEmptyDirectory(dataDir)) {
-    fs.mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-    await createKekFile(ownFile);
-  }
-  return loadKekFile(ownFile);
+  await prepareDataDir(settings);
+  return loadKekFile(ownKekFile(settings));
 }
 
-function isEmptyDirectory(directory: string): boolean {
-  return !fs.existsSync(directory) || fs.readdirSync(directory).length === 0;
+/**
+ * Makes the embedded store's directory and its key-encryption key on the first run, the key before any data. A
+ * directory that holds something and no key gets none: a new key would open nothing of what is there.
+ */
+async function prepareDataDir(settings: Settings): Promise<void> {
+  const { dataDir, kekFile } = settings;
+  if (kekFile !== undefined || (fs.existsSync(dataDir) && fs.readdirSync(dataDir).length > 0)) return;
+  fs.mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  await createKekFile(ownKekFile(settings));
+}
+
+function ownKekFile(settings: Settings): string {
+  return path.join(settings.dataDir, KEK_FILE_NAME);
 }
