@@ -8,6 +8,9 @@ import type { ConnectionPool } from './connection-pool.js';
 import type { RequestBuffer } from './request-buffer.js';
 import { SidecarError } from './sidecar-error.js';
 
+/** What a timer can wait: above it setTimeout would fire at once. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
+
 /** What is sent, and how the response is read while the request's bytes are still there. */
 export interface Message<T> {
   write(buffer: RequestBuffer): Uint8Array;
@@ -39,7 +42,7 @@ class Call<T> implements Exchange {
     this.signal = signal;
     this.resolve = resolve;
     this.reject = reject;
-    this.timer = setTimeout(onTimeout<T>, timeoutMs, this);
+    this.timer = setTimeout(onTimeout<T>, Math.min(timeoutMs, TIMER_MS_MAX), this);
     if (signal !== undefined) {
       this.onAbort = () => this.giveUp(signal.reason);
       signal.addEventListener('abort', this.onAbort, { once: true });

@@ -155,7 +155,8 @@ export class MailjoinClient {
       try {
         response = await this.round(prepared, deferred, limits, options);
       } catch (error) {
-        if (!(error instanceof MailjoinError) || error.code === 'CLIENT_CLOSED') throw error;
+        const gaveUp = options.signal?.aborted === true;
+        if (gaveUp || !(error instanceof MailjoinError) || error.code === 'CLIENT_CLOSED') throw error;
         return;
       }
       responses.push(response);

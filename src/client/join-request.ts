@@ -141,6 +141,7 @@ export interface CallTimes {
  * that partial results arrive before it.
  */
 export function callTimes(request: JoinRequest, timeoutMs: number | undefined, graceMs: number): CallTimes {
+  checkAmount(timeoutMs, 'timeoutMs');
   if (request.deadlineMs !== undefined) {
     const deadlineMs = Math.ceil(request.deadlineMs);
     return { deadlineMs, timeoutMs: timeoutMs ?? deadlineMs + graceMs };

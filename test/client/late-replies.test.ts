@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { answer, decodeRequest, encodeBody, idOf } from './contract.js';
+import { MailjoinError } from '../../src/client/index.js';
+import { answer, decodeRequest, encodeBody, encodeResponse, httpResponse, idOf } from './contract.js';
 import { batch, coded, honest, serve, stopAll, waitFor } from './serve.js';
 
 afterEach(stopAll);
@@ -34,6 +35,25 @@ describe('deadlines, aborts and late replies', () => {
       expect(deadlineMs).toBeLessThanOrEqual(allowed[index] as number);
       expect(deadlineMs).toBeGreaterThan((allowed[index] as number) - 300);
     });
+  });
+
+  it('takes a timeout longer than a timer can wait, and no timeout that is none', async () => {
+    const { client } = await serve((request) => setImmediate(honest, request));
+    const { entries } = await client.join(batch([1]), { timeoutMs: 2 ** 40 });
+    expect(entries[0]?.result).toBe('OK');
+    await expect(client.join(batch([1]), { timeoutMs: Number.NaN })).rejects.toThrow(TypeError);
+  });
+
+  it('an abort while asking again rejects with its reason, whatever that is', async () => {
+    const abort = new AbortController();
+    const reason = new MailjoinError('CLIENT_TIMEOUT', 'chosen by the caller');
+    const { client } = await serve((request) => {
+      const deferred = httpResponse(encodeResponse([], [{ result: 11 }]));
+      if (request.index === 0) request.socket.write(deferred);
+      else abort.abort(reason);
+    });
+    const call = client.join(batch([1], { repeatDeferred: true }), { signal: abort.signal });
+    await expect(call).rejects.toBe(reason);
   });
 
   it('an aborted signal rejects with its reason: before, while waiting, and under way', async () => {

@@ -1,0 +1,228 @@
+/**
+ * `npm run bench [-- --store embedded|cql] [--contact-points host:port,…]`
+ *
+ * A first bench over the real socket against the real `mailjoin serve` in a process of its own. Everything that is
+ * compared is measured in one run, in turns, and printed as a ratio. It ends by itself, in less than two minutes.
+ *
+ *   (a) warm: our client against autocannon, batches of 100 bodies of about 560 bytes
+ *   (b) cold and warm joins against one point look-up per message through the same driver
+ *   (c) the three media types, warm
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { Packr } from 'msgpackr';
+import { encodeJoinRequest } from '../dist/client/encode-request.js';
+import { MailjoinClient } from '../dist/client/index.js';
+import { prepareJoin } from '../dist/client/join-request.js';
+import { createRequestBuffer } from '../dist/client/request-buffer.js';
+import { createKekFile, loadKekFile } from '../dist/crypto/kek-file.js';
+import { formatHex, formatUuid } from '../dist/domain/ids.js';
+import { fill } from './fill.mjs';
+import { cannonFor, joinAll, joinFor, requestOf } from './load.mjs';
+import { naiveLookUps } from './naive.mjs';
+import { median, printMachine, printTable } from './report.mjs';
+import { startSidecar } from './sidecar.mjs';
+import { openStore } from './stores.mjs';
+
+const CONNECTIONS = 8;
+const WARM_BATCH = 100;
+const TURNS = 3;
+const TURN_MS = 1_500;
+/** Groups of one turn of (b), and messages of each; and chats of the scattered batches, 20 to a batch. */
+const GROUPS = 16;
+const GROUP_MESSAGES = 500;
+const CHATS = 320;
+const CHAT_MESSAGES = 5;
+const CHATS_PER_BATCH = 20;
+const COLD_AT_ONCE = 4;
+/** The whole run, a Cassandra's start included. */
+const RUN_MS_MAX = 115_000;
+
+const { values } = parseArgs({
+  options: { store: { type: 'string', default: 'embedded' }, 'contact-points': { type: 'string' } },
+});
+const folder = await mkdtemp(join(tmpdir(), 'mailjoin-bench-'));
+const socketPath = join(folder, 'bench.sock');
+const stops = [() => rm(folder, { recursive: true, force: true })];
+const limit = new Promise((_, reject) => {
+  setTimeout(reject, RUN_MS_MAX, new Error(`the bench took longer than ${RUN_MS_MAX / 1000} s`)).unref();
+});
+try {
+  await Promise.race([bench(), limit]);
+} finally {
+  for (const stop of stops.reverse()) await stop();
+}
+
+async function bench() {
+  printMachine();
+  const kekPath = join(folder, 'kek');
+  await createKekFile(kekPath);
+  const kek = await loadKekFile(kekPath);
+  const opened = await openStore(values.store, folder, values['contact-points']?.split(','), kekPath);
+  stops.push(opened.close);
+  const tenantId = randomBytes(16);
+  const startedMs = performance.now();
+  const groups = await fill(opened, kek, tenantId, GROUPS * (TURNS + 1), GROUP_MESSAGES);
+  const chats = await fill(opened, kek, tenantId, CHATS * (TURNS + 1), CHAT_MESSAGES);
+  const stored = groups.length * GROUP_MESSAGES + chats.length * CHAT_MESSAGES;
+  console.log(
+    `${stored.toLocaleString('en')} messages stored (${values.store}) in ${seconds(performance.now() - startedMs)}`,
+  );
+
+  const sidecar = await startSidecar(socketPath, opened.settings);
+  stops.push(sidecar.stop);
+  const client = new MailjoinClient({ socketPath, connectionsMax: CONNECTIONS });
+  stops.push(() => client.close());
+  await benchReads(opened.store, client, 'one group × 500', (turn) =>
+    turnOf(groups, GROUPS, turn).map((conversation) => references(conversation)),
+  );
+  await benchReads(opened.store, client, '20 chats × 5', (turn) => {
+    const ofTurn = turnOf(chats, CHATS, turn).map((conversation) => references(conversation));
+    return Array.from({ length: CHATS / CHATS_PER_BATCH }, (_, batch) =>
+      ofTurn.slice(batch * CHATS_PER_BATCH, (batch + 1) * CHATS_PER_BATCH).flat(),
+    );
+  });
+  const warm = references(groups[0]).slice(0, WARM_BATCH);
+  await benchClients(client, requestOf(warm));
+  await benchMediaTypes(requestOf(warm));
+}
+
+/** (b) Turn 0 warms code and connections up; then the sides take turns, each first in every other one. */
+async function benchReads(store, client, shape, batchesOf) {
+  const rates = { naive: [], encoded: [], cold: [], warm: [] };
+  const batchMs = { cold: [], warm: [] };
+  for (let turn = 0; turn <= TURNS; turn++) {
+    const batches = batchesOf(turn);
+    const requests = batches.map((batch) => requestOf(batch));
+    const naive = async () => {
+      rates.naive.push(await naiveLookUps(store, batches, false));
+      rates.encoded.push(await naiveLookUps(store, batches, true));
+    };
+    if (turn % 2 === 0) await naive();
+    for (const side of ['cold', 'warm']) {
+      const measured = await joinAll(client, requests, COLD_AT_ONCE);
+      rates[side].push(measured.messagesPerS);
+      batchMs[side].push(measured.batchMs);
+    }
+    if (turn % 2 === 1) await naive();
+  }
+  const of = (figures) => median(figures.slice(1));
+  printTable(`(b) ${values.store}, ${shape}: cold and warm joins against one look-up per message`, [
+    { name: 'look-up per message', messagesPerS: of(rates.naive), note: 'in this process, rows only' },
+    { name: 'look-up, open, encode', messagesPerS: of(rates.encoded), note: 'in this process, bodies' },
+    {
+      name: 'join, cold',
+      messagesPerS: of(rates.cold),
+      batchMs: of(batchMs.cold),
+      note: 'over the socket, bodies',
+    },
+    {
+      name: 'join, warm',
+      messagesPerS: of(rates.warm),
+      batchMs: of(batchMs.warm),
+      note: 'over the socket, bodies',
+    },
+  ]);
+}
+
+/** (a) */
+async function benchClients(client, request) {
+  const body = protobufOf(request);
+  const turns = { ours: [], cannon: [] };
+  await joinFor(client, request, CONNECTIONS, TURN_MS);
+  for (let turn = 0; turn < TURNS; turn++) {
+    turns.cannon.push(
+      await cannonFor(socketPath, body, 'application/x-protobuf', WARM_BATCH, CONNECTIONS, TURN_MS),
+    );
+    turns.ours.push(await joinFor(client, request, CONNECTIONS, TURN_MS));
+  }
+  const { bodyBytes } = turns.ours[0];
+  printTable(
+    `(a) warm batches of ${WARM_BATCH} bodies of ${Math.round(bodyBytes)} bytes, ${CONNECTIONS} connections`,
+    [
+      { name: 'autocannon', ...middle(turns.cannon), note: 'response not decoded' },
+      { name: 'mailjoin/client', ...middle(turns.ours), note: 'decoded, every body looked at' },
+    ],
+  );
+}
+
+/** (c) */
+async function benchMediaTypes(request) {
+  const packr = new Packr({ useRecords: false, int64AsType: 'bigint' });
+  const bodies = {
+    'application/x-protobuf': protobufOf(request),
+    'application/msgpack': packr.pack(
+      looseOf(
+        request,
+        (bytes) => bytes,
+        (bytes) => bytes,
+        (seq) => seq,
+      ),
+    ),
+    'application/json': Buffer.from(JSON.stringify(looseOf(request, formatUuid, formatHex, String))),
+  };
+  const turns = Object.fromEntries(Object.keys(bodies).map((type) => [type, []]));
+  for (let turn = 0; turn < TURNS; turn++) {
+    for (const [type, body] of Object.entries(bodies)) {
+      turns[type].push(await cannonFor(socketPath, body, type, WARM_BATCH, CONNECTIONS, TURN_MS));
+    }
+  }
+  printTable(
+    `(c) media types, warm, by autocannon`,
+    Object.entries(turns).map(([name, measured]) => ({
+      name,
+      ...middle(measured),
+      note: `${Math.round(measured[0].bytes / 1024)} KiB a response`,
+    })),
+  );
+}
+
+/** The request's body as our client sends it. */
+function protobufOf(request) {
+  const messageAt = new Int32Array(request.entries.length);
+  const sent = encodeJoinRequest(
+    createRequestBuffer(),
+    prepareJoin(request),
+    undefined,
+    request.deadlineMs,
+    messageAt,
+  );
+  const bytes = Buffer.from(sent);
+  return bytes.subarray(bytes.indexOf('\r\n\r\n') + 4);
+}
+
+/** The request in the names of the contract, for the self-describing media types. */
+function looseOf({ kind, tenantId, entries, deadlineMs }, uuid, id, seq) {
+  return {
+    kind,
+    tenant_id: uuid(tenantId),
+    deadline_ms: deadlineMs,
+    entries: entries.map((entry) => ({
+      conversation_id: uuid(entry.conversationId),
+      conversation_seq: seq(entry.seq),
+      message_id: id(entry.messageId),
+    })),
+  };
+}
+
+function references(conversation) {
+  return conversation.seqs.map((_, at) => ({ conversation, at }));
+}
+
+function turnOf(conversations, perTurn, turn) {
+  return conversations.slice(turn * perTurn, (turn + 1) * perTurn);
+}
+
+function middle(turns) {
+  return {
+    messagesPerS: median(turns.map(({ messagesPerS }) => messagesPerS)),
+    batchMs: median(turns.map(({ batchMs }) => batchMs)),
+  };
+}
+
+function seconds(ms) {
+  return `${(ms / 1000).toFixed(1)} s`;
+}
