@@ -4,6 +4,7 @@
  * which only suits clusters that a development machine starts for itself.
  */
 import { delimiter } from 'node:path';
+import { pathToFileURL } from 'node:url';
 
 export interface NodeSettings {
   /** Holds the configuration, the log and, below it, the data. */
@@ -116,7 +117,7 @@ export function javaArguments(node: NodeSettings, jars: readonly string[]): stri
     '-Djava.awt.headless=true',
     '-Dcassandra-foreground=yes',
     `-Dcassandra.storagedir=${node.folder}`,
-    `-Dcassandra.config=file://${node.folder}/cassandra.yaml`,
+    `-Dcassandra.config=${pathToFileURL(`${node.folder}/cassandra.yaml`).href}`,
     `-Dlogback.configurationFile=${node.folder}/logback.xml`,
     '-Dcassandra.ring_delay_ms=100',
     '-Dcassandra.skip_wait_for_gossip_to_settle=0',

@@ -34,6 +34,7 @@ const LOG_CHUNK_BYTES = 64 * 1024;
 // $1: tenths of a second between SIGTERM and SIGKILL; $2: folder to remove at the end, or empty; then the command.
 const SUPERVISOR = `
 grace=$1; folder=$2; shift 2
+PATH=$PATH:/usr/bin:/bin
 exec 4<&0 </dev/null
 "$@" 3>&- 4<&- &
 server=$!
