@@ -53,8 +53,8 @@ function violationsOf(file: SourceFile, importsMap: ImportsMap): string[] {
   for (const specifier of imports) {
     const target = targetOf(file.path, specifier, importsMap);
     if (target === undefined) continue;
-    // The contract's .proto files are data that everybody may read.
-    if (target.startsWith('proto/')) continue;
+    // The contract's .proto files and the package's own description are data that everybody may read.
+    if (target.startsWith('proto/') || target === 'package.json') continue;
     const to = folderOf(target);
     if (to === undefined) found.push(`${file.path} imports ${target}, which lies in no folder of src`);
     else if (to !== from && !allowed.includes(to))
