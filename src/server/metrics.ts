@@ -5,12 +5,13 @@
  * callers (B51): kinds, result codes, error codes, stages, statement shapes. Gauges of other parts are read from
  * `MetricSources` when the page is asked for, so nothing is counted twice.
  */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { JoinOutcome, Receipt } from '../codec/join-outcome.js';
 import { RequestKind } from '../domain/entries.js';
 import { ERROR_TABLE, type ErrorCode } from '../domain/errors.js';
 import type { BodyCacheStats } from '../domain/ports.js';
-import { RESULT_CODE_COUNT, resultName } from '../domain/result.js';
+import { RESULT_CODE_COUNT, ResultCode, resultName } from '../domain/result.js';
+import { type Stage, StageHistogram } from './stage-histogram.js';
 
 /** Figures that other parts keep themselves. */
 export interface MetricSources {
@@ -47,12 +48,6 @@ const KIND_NAMES: Readonly<Record<RequestKind, string>> = {
 /** The kind of a request that was refused before its kind was known. */
 export const KIND_NONE = 'NONE';
 
-const STAGES = ['decode', 'plan', 'read', 'key', 'open', 'total', 'encode', 'write'] as const;
-type Stage = (typeof STAGES)[number];
-const STAGE_BUCKETS_S = [
-  0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5,
-];
-
 /** What the join's receipt says of a stage. */
 const STAGE_OF_RECEIPT: readonly (readonly [Stage, keyof Receipt])[] = [
   ['decode', 'decodeMicros'],
@@ -82,15 +77,19 @@ const CACHE_GAUGES: readonly (readonly [keyof BodyCacheStats, string, string])[]
 
 export class Metrics {
   private readonly registry = new Registry();
-  private readonly requests: Counter<'kind' | 'code'>;
-  private readonly results: Counter<'kind' | 'result'>;
+  /** Counted in plain memory, since they are touched by every batch; prom-client is told at the page. */
+  private readonly requestTotals = new Map<string, Map<string, number>>();
+  private readonly resultTotals: Readonly<Record<RequestKind, Float64Array>> = {
+    [RequestKind.MAILBOX_BATCH]: new Float64Array(RESULT_CODE_COUNT),
+    [RequestKind.PUSH_EVENTS]: new Float64Array(RESULT_CODE_COUNT),
+  };
   private readonly statements: Counter<'table' | 'shape'>;
   private readonly pages: Counter;
   private readonly rows: Counter;
   private readonly rowBytes: Counter;
   private readonly bodyBytes: Counter;
   private readonly flightsJoined: Counter;
-  private readonly stages: ReadonlyMap<Stage, Histogram.Internal<'stage'>>;
+  private readonly stages = new StageHistogram();
   private readonly failures: Counter<'code'>;
   private readonly aborted: Counter;
   private readonly dropped: Counter;
@@ -99,8 +98,7 @@ export class Metrics {
     const registers = [this.registry];
     const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
       new Counter({ name: `mailjoin_${name}`, help, labelNames: [...labelNames], registers });
-    this.requests = counter('requests_total', 'Requests of the join route by outcome', ['kind', 'code']);
-    this.results = counter('entries_total', 'Entries by result', ['kind', 'result']);
+    this.exportTotals();
     this.statements = counter('store_statements_total', 'Read statements sent', ['table', 'shape']);
     this.pages = counter('store_further_pages_total', 'Pages beyond the first of a statement', []);
     this.rows = counter('store_rows_total', 'Rows read, surplus included', []);
@@ -110,14 +108,6 @@ export class Metrics {
     this.failures = counter('failures_total', 'Failures beneath a batch', ['code']);
     this.aborted = counter('aborted_total', 'Requests whose caller went away', []);
     this.dropped = counter('slow_readers_dropped_total', 'Responses dropped, taken too slowly', []);
-    const stages = new Histogram({
-      name: 'mailjoin_stage_seconds',
-      help: 'Time per stage of a batch; stages of concurrent groups overlap',
-      labelNames: ['stage'],
-      buckets: STAGE_BUCKETS_S,
-      registers,
-    });
-    this.stages = new Map(STAGES.map((stage) => [stage, stages.labels({ stage })]));
   }
 
   /** Adds the figures of other parts and of the Node.js process. Once per process. */
@@ -178,27 +168,29 @@ export class Metrics {
 
   /** Counts a request of the join route; `code` is OK or an error's. */
   countRequest(kind: RequestKind | undefined, code: 'OK' | ErrorCode): void {
-    this.requests.inc({ kind: kind === undefined ? KIND_NONE : KIND_NAMES[kind], code });
+    const name = kind === undefined ? KIND_NONE : KIND_NAMES[kind];
+    let codes = this.requestTotals.get(name);
+    if (codes === undefined) {
+      codes = new Map();
+      this.requestTotals.set(name, codes);
+    }
+    codes.set(code, (codes.get(code) ?? 0) + 1);
   }
 
   /** Counts what a batch brought and cost. */
   countBatch(kind: RequestKind, outcome: JoinOutcome): void {
     const { entries, receipt } = outcome;
-    const counts = new Uint32Array(RESULT_CODE_COUNT);
+    const totals = this.resultTotals[kind];
     for (let index = 0; index < entries.count; index++) {
       const code = entries.code[index] as number;
-      counts[code] = (counts[code] as number) + 1;
-    }
-    for (let code = 0; code < RESULT_CODE_COUNT; code++) {
-      const count = counts[code] as number;
-      if (count > 0) this.results.inc({ kind: KIND_NAMES[kind], result: resultName(code) }, count);
+      totals[code] = (totals[code] as number) + 1;
     }
     this.countReads(receipt);
     for (const [stage, field] of STAGE_OF_RECEIPT) this.observeStage(stage, receipt[field]);
   }
 
   observeStage(stage: Stage, micros: number): void {
-    this.stages.get(stage)?.observe(micros / 1_000_000);
+    this.stages.observe(stage, micros);
   }
 
   /** Counts a failure beneath a batch; what is no code of the error table counts as INTERNAL. */
@@ -216,7 +208,39 @@ export class Metrics {
 
   /** The page of /metrics and its content type. */
   async page(): Promise<{ readonly contentType: string; readonly text: string }> {
-    return { contentType: this.registry.contentType, text: await this.registry.metrics() };
+    const text = await this.registry.metrics();
+    return { contentType: this.registry.contentType, text: `${text}\n${this.stages.text()}` };
+  }
+
+  private exportTotals(): void {
+    const registers = [this.registry];
+    const { requestTotals, resultTotals } = this;
+    new Counter({
+      name: 'mailjoin_requests_total',
+      help: 'Requests of the join route by outcome',
+      labelNames: ['kind', 'code'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [kind, codes] of requestTotals) {
+          for (const [code, count] of codes) this.inc({ kind, code }, count);
+        }
+      },
+    });
+    new Counter({
+      name: 'mailjoin_entries_total',
+      help: 'Entries by result',
+      labelNames: ['kind', 'result'],
+      registers,
+      collect() {
+        this.reset();
+        for (const kind of [RequestKind.MAILBOX_BATCH, RequestKind.PUSH_EVENTS]) {
+          for (let code: number = ResultCode.OK; code < RESULT_CODE_COUNT; code++) {
+            this.inc({ kind: KIND_NAMES[kind], result: resultName(code) }, resultTotals[kind][code]);
+          }
+        }
+      },
+    });
   }
 
   private countReads(receipt: Receipt): void {

@@ -106,6 +106,8 @@ describe('/metrics', () => {
     expect(page).toContain('mailjoin_requests_total{kind="NONE",code="REQUEST_MALFORMED"} 1');
     expect(page).toContain('mailjoin_entries_total{kind="MAILBOX_BATCH",result="OK"} 3');
     expect(page).toContain('mailjoin_batches_in_flight 0');
+    expect(page).toContain('mailjoin_stage_seconds_count{stage="decode"} 1');
+    expect(page).toContain('mailjoin_stage_seconds_bucket{stage="decode",le="+Inf"} 1');
   });
 
   it('B51: the number of series stays flat whatever the tenants', async () => {
