@@ -4,18 +4,13 @@
  * Ids, nonces, tags and AADs travel inside `items`; row objects never do. Bytes are cloned with their whole underlying
  * buffer, so both byte fields have buffers of exactly their size: a view on a pooled Buffer would carry its neighbours along (B32).
  */
+import type { RegionDescriptor } from '../cache/region.js';
 import { DEK_BYTES } from '../domain/envelope.js';
 import { OPEN_ITEM_BYTES, type OpenJob } from '../domain/open-job.js';
 
-/** How a worker finds the shared region. */
-export interface RegionDescriptor {
-  readonly kind: 'shared';
-  readonly buffer: SharedArrayBuffer;
-}
-
-/** A worker's workerData. */
+/** A worker's workerData: how it finds the shared region. It writes into named places only, so it needs no more of it. */
 export interface OpenWorkerData {
-  readonly region: RegionDescriptor;
+  readonly region: Pick<RegionDescriptor, 'kind' | 'buffer'>;
 }
 
 /** One group to open. The answer is its outcomes, one byte per item. */
