@@ -32,6 +32,8 @@ const PAGE_ROWS = 512;
 /** After an outage the store is tried again at least this often; the driver's default of ten minutes is too long here. */
 const RECONNECT_MS_MIN = 500;
 const RECONNECT_MS_MAX = 15_000;
+/** Handshakes, the driver's own queries and PREPARE: not on the way of a read, whose own timer bounds it all the same. */
+const SETUP_TIMEOUT_MS_MIN = 5_000;
 /** A schema change waits for all nodes and for their disks. */
 const DDL_TIMEOUT_MS = 60_000;
 
@@ -92,10 +94,11 @@ class DriverSession implements CqlSession {
     const read = consistencyOf('readConsistency', options.readConsistency ?? 'LOCAL_QUORUM');
     const write = consistencyOf('writeConsistency', options.writeConsistency ?? 'LOCAL_QUORUM');
     const serial = serialConsistencyOf('serialConsistency', options.serialConsistency ?? 'LOCAL_SERIAL');
+    const each = { prepare: true, readTimeout: timeoutMs };
     this.#queryOptions = {
-      read: { prepare: true, isIdempotent: true, consistency: read, fetchSize: PAGE_ROWS },
-      write: { prepare: true, isIdempotent: true, consistency: write },
-      conditional: { prepare: true, isIdempotent: false, consistency: write, serialConsistency: serial },
+      read: { ...each, isIdempotent: true, consistency: read, fetchSize: PAGE_ROWS },
+      write: { ...each, isIdempotent: true, consistency: write },
+      conditional: { ...each, isIdempotent: false, consistency: write, serialConsistency: serial },
       ddl: { prepare: false, isIdempotent: false, readTimeout: DDL_TIMEOUT_MS },
     };
   }
@@ -126,6 +129,7 @@ class DriverSession implements CqlSession {
 
 function clientOf(options: CqlConnectOptions, timeoutMs: number): Client {
   const { credentials } = options;
+  const setupTimeoutMs = Math.max(timeoutMs, SETUP_TIMEOUT_MS_MIN);
   return new Client({
     contactPoints: [...options.contactPoints],
     localDataCenter: options.localDataCenter,
@@ -139,7 +143,7 @@ function clientOf(options: CqlConnectOptions, timeoutMs: number): Client {
         false,
       ),
     },
-    socketOptions: { readTimeout: timeoutMs, connectTimeout: Math.max(timeoutMs, 1_000) },
+    socketOptions: { readTimeout: setupTimeoutMs, connectTimeout: setupTimeoutMs },
   });
 }
 

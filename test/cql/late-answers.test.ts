@@ -7,7 +7,7 @@ import { fullRecord, life, plain, readOne, somewhere, until } from '../stores/fi
 import { type KeyspaceUnderTest, makeKeyspace } from './cassandra-under-test.js';
 import { EXECUTE, FaultyProxy, readTimeoutBody } from './faulty-proxy.js';
 
-const TIMEOUT_MS = 400;
+const TIMEOUT_MS = 1_500;
 
 describeWithCassandra('a store that answers late', (server) => {
   let live: KeyspaceUnderTest;
