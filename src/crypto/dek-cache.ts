@@ -93,6 +93,11 @@ export class DekCache implements Keyring {
     return this.#cached(dekKey(id));
   }
 
+  /** Whether the key is known to be destroyed; copies nothing. */
+  isDestroyed(id: DekId): boolean {
+    return this.#destroyed.get(dekKey(id)) === true;
+  }
+
   /** As many answers as ids; keys are copies, one per answer. Never rejects. */
   resolve(ids: readonly DekId[]): Promise<readonly Unwrapped[]> {
     return Promise.all(ids.map((id) => this.#resolveOne(id)));

@@ -138,9 +138,11 @@ export interface KeyProvider {
 
 /** Opened keys, cached (R6.2): what join asks. */
 export interface Keyring {
-  /** The cached key, without waiting; undefined when it must be resolved. */
+  /** The cached key, without waiting; undefined when it must be resolved. A key in an answer is the asker's copy, to zero. */
   peek(id: DekId): Unwrapped | undefined;
-  /** As many answers as ids. Single-flight per key; failures are not cached (B36). Never rejects. */
+  /** True when the key is known to be destroyed. */
+  isDestroyed(id: DekId): boolean;
+  /** As many answers as ids, keys as copies. Single-flight per key; failures are not cached (B36). Never rejects. */
   resolve(ids: readonly DekId[]): Promise<readonly Unwrapped[]>;
 }
 

@@ -149,6 +149,7 @@ async function settleRows(
     }
   } finally {
     for (const draft of drafts) draft.giveUp(context.cache);
+    for (const key of keys.values()) if (key.status === 'ok') key.key.fill(0);
   }
   return again;
 }
@@ -234,7 +235,7 @@ function settleDraft(context: FetchContext, draft: Draft, result: ResultCode, se
     settleAll(context, flight, result);
     return true;
   }
-  if (identity.dekId !== undefined && context.keyring.peek(identity.dekId)?.status === 'destroyed') {
+  if (identity.dekId !== undefined && context.keyring.isDestroyed(identity.dekId)) {
     settleAll(context, flight, ResultCode.ERASED);
     return true;
   }

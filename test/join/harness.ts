@@ -146,12 +146,18 @@ export function placeOf(conversationId: Uint8Array, seq: bigint): string {
 export class ScriptedKeyring implements Keyring {
   readonly answers = new Map<string, Unwrapped>();
 
+  /** Keys are copies: the asker zeroes them. */
   peek(id: DekId): Unwrapped | undefined {
-    return this.answers.get(dekKey(id));
+    const answer = this.answers.get(dekKey(id));
+    return answer?.status === 'ok' ? { status: 'ok', key: Uint8Array.from(answer.key) } : answer;
+  }
+
+  isDestroyed(id: DekId): boolean {
+    return this.answers.get(dekKey(id))?.status === 'destroyed';
   }
 
   async resolve(ids: readonly DekId[]): Promise<readonly Unwrapped[]> {
-    return ids.map((id) => this.answers.get(dekKey(id)) ?? { status: 'unknown' });
+    return ids.map((id) => this.peek(id) ?? { status: 'unknown' });
   }
 }
 
