@@ -91,6 +91,26 @@ describe('a sidecar', () => {
     expect(warm.bodies).toEqual(cold.bodies);
   });
 
+  it('B42: another tenant asking for a cached message gets what an unknown message gets', async () => {
+    const { request } = await writeMessage();
+    expect((await join(request)).results[0].result).toBe('OK');
+    const body = JSON.parse(request.toString().split('\r\n\r\n')[1] ?? '');
+    const ask = (changed: object) =>
+      joinRequest(Buffer.from(JSON.stringify({ ...body, ...changed })), 'application/json');
+    const tenantB = { tenant_id: '00112233-4455-6677-8899-aabbccddeeff' };
+    const other = await join(ask(tenantB));
+    const unknown = await join(
+      ask({
+        ...tenantB,
+        entries: body.entries.map((entry: object) => ({ ...entry, message_id: '0'.repeat(32) })),
+      }),
+    );
+    expect(other.results).toEqual(unknown.results);
+    expect(other.results[0].result).toBe('NOT_FOUND');
+    expect(other.bodies).toEqual([]);
+    expect(other.receipt.cache_hits).toBe(0);
+  });
+
   it('B37: a key destroyed by another process: its cached bodies are ERASED within the stated time', async () => {
     const { request } = await writeMessage();
     expect((await join(request)).results[0].result).toBe('OK');
