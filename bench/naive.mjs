@@ -9,10 +9,9 @@ import { each } from './fill.mjs';
 
 const LOOK_UPS_AT_ONCE = 256;
 
-/** Reads every message of the batches by itself; with `encode` also opens and encodes it. Returns messages/s. */
+/** Reads every message of the batches by itself; with `encode` also opens and encodes it. */
 export async function naiveLookUps(store, batches, encode) {
   const messages = batches.flat();
-  const startedMs = performance.now();
   await each(messages.length, LOOK_UPS_AT_ONCE, async (index) => {
     const { conversation, at } = messages[index];
     const { tenantId, conversationId, seqs } = conversation;
@@ -27,7 +26,7 @@ export async function naiveLookUps(store, batches, encode) {
     if (records.length !== 1) throw new Error('a message is missing from the store');
     if (encode) encodeBody(conversation, records[0]);
   });
-  return (messages.length / (performance.now() - startedMs)) * 1000;
+  return { messages: messages.length };
 }
 
 function encodeBody({ tenantId, conversationId, dek, dekId }, record) {

@@ -23,21 +23,23 @@ import { formatHex, formatUuid } from '../dist/domain/ids.js';
 import { fill } from './fill.mjs';
 import { cannonFor, joinAll, joinFor, requestOf } from './load.mjs';
 import { naiveLookUps } from './naive.mjs';
-import { median, printMachine, printTable } from './report.mjs';
+import { measure, middle, printMachine, printTable } from './report.mjs';
 import { startSidecar } from './sidecar.mjs';
 import { openStore } from './stores.mjs';
 
 const CONNECTIONS = 8;
 const WARM_BATCH = 100;
 const TURNS = 3;
-const TURN_MS = 1_500;
+const TURN_MS = 1_000;
 /** Groups of one turn of (b), and messages of each; and chats of the scattered batches, 20 to a batch. */
-const GROUPS = 16;
+const GROUPS = 8;
 const GROUP_MESSAGES = 500;
-const CHATS = 320;
+const CHATS = 160;
 const CHAT_MESSAGES = 5;
 const CHATS_PER_BATCH = 20;
 const COLD_AT_ONCE = 4;
+/** A warm pass is repeated, or it would be over too soon to be measured. */
+const WARM_PASSES = 5;
 /** The whole run, a Cassandra's start included. */
 const RUN_MS_MAX = 115_000;
 
@@ -50,11 +52,16 @@ const stops = [() => rm(folder, { recursive: true, force: true })];
 const limit = new Promise((_, reject) => {
   setTimeout(reject, RUN_MS_MAX, new Error(`the bench took longer than ${RUN_MS_MAX / 1000} s`)).unref();
 });
+let exitCode = 0;
 try {
   await Promise.race([bench(), limit]);
-} finally {
-  for (const stop of stops.reverse()) await stop();
+} catch (error) {
+  console.error(error);
+  exitCode = 1;
 }
+for (const stop of stops.reverse()) await stop();
+// Not left to the event loop: a run that was cut off by its limit may still be starting something.
+process.exit(exitCode);
 
 async function bench() {
   printMachine();
@@ -76,106 +83,86 @@ async function bench() {
   stops.push(sidecar.stop);
   const client = new MailjoinClient({ socketPath, connectionsMax: CONNECTIONS });
   stops.push(() => client.close());
-  await benchReads(opened.store, client, 'one group × 500', (turn) =>
+  await benchReads(opened.store, sidecar, client, 'one group × 500', (turn) =>
     turnOf(groups, GROUPS, turn).map((conversation) => references(conversation)),
   );
-  await benchReads(opened.store, client, '20 chats × 5', (turn) => {
+  await benchReads(opened.store, sidecar, client, '20 chats × 5', (turn) => {
     const ofTurn = turnOf(chats, CHATS, turn).map((conversation) => references(conversation));
     return Array.from({ length: CHATS / CHATS_PER_BATCH }, (_, batch) =>
       ofTurn.slice(batch * CHATS_PER_BATCH, (batch + 1) * CHATS_PER_BATCH).flat(),
     );
   });
   const warm = references(groups[0]).slice(0, WARM_BATCH);
-  await benchClients(client, requestOf(warm));
-  await benchMediaTypes(requestOf(warm));
+  await benchClients(sidecar, client, requestOf(warm));
+  await benchMediaTypes(sidecar, requestOf(warm));
 }
 
 /** (b) Turn 0 warms code and connections up; then the sides take turns, each first in every other one. */
-async function benchReads(store, client, shape, batchesOf) {
-  const rates = { naive: [], encoded: [], cold: [], warm: [] };
-  const batchMs = { cold: [], warm: [] };
+async function benchReads(store, sidecar, client, shape, batchesOf) {
+  const sides = { naive: [], encoded: [], cold: [], warm: [] };
   for (let turn = 0; turn <= TURNS; turn++) {
     const batches = batchesOf(turn);
     const requests = batches.map((batch) => requestOf(batch));
+    const repeated = Array.from({ length: WARM_PASSES }, () => requests).flat();
     const naive = async () => {
-      rates.naive.push(await naiveLookUps(store, batches, false));
-      rates.encoded.push(await naiveLookUps(store, batches, true));
+      sides.naive.push(await measure(sidecar, () => naiveLookUps(store, batches, false)));
+      sides.encoded.push(await measure(sidecar, () => naiveLookUps(store, batches, true)));
     };
     if (turn % 2 === 0) await naive();
-    for (const side of ['cold', 'warm']) {
-      const measured = await joinAll(client, requests, COLD_AT_ONCE);
-      rates[side].push(measured.messagesPerS);
-      batchMs[side].push(measured.batchMs);
-    }
+    sides.cold.push(await measure(sidecar, () => joinAll(client, requests, COLD_AT_ONCE)));
+    sides.warm.push(await measure(sidecar, () => joinAll(client, repeated, COLD_AT_ONCE)));
     if (turn % 2 === 1) await naive();
   }
-  const of = (figures) => median(figures.slice(1));
-  printTable(`(b) ${values.store}, ${shape}: cold and warm joins against one look-up per message`, [
-    { name: 'look-up per message', messagesPerS: of(rates.naive), note: 'in this process, rows only' },
-    { name: 'look-up, open, encode', messagesPerS: of(rates.encoded), note: 'in this process, bodies' },
-    {
-      name: 'join, cold',
-      messagesPerS: of(rates.cold),
-      batchMs: of(batchMs.cold),
-      note: 'over the socket, bodies',
-    },
-    {
-      name: 'join, warm',
-      messagesPerS: of(rates.warm),
-      batchMs: of(batchMs.warm),
-      note: 'over the socket, bodies',
-    },
+  const measured = ([, ...turns]) => middle(turns);
+  printTable(`(b) ${values.store}, ${shape}: joins against one look-up per message`, [
+    { name: 'look-up per message', ...measured(sides.naive), note: 'in this process, rows only' },
+    { name: 'look-up, open, encode', ...measured(sides.encoded), note: 'in this process, bodies' },
+    { name: 'join, cold', ...measured(sides.cold), note: 'over the socket, bodies' },
+    { name: 'join, warm', ...measured(sides.warm), note: 'over the socket, bodies' },
   ]);
 }
 
 /** (a) */
-async function benchClients(client, request) {
+async function benchClients(sidecar, client, request) {
+  const type = 'application/x-protobuf';
   const body = protobufOf(request);
-  const turns = { ours: [], cannon: [] };
-  await joinFor(client, request, CONNECTIONS, TURN_MS);
+  const cannon = () => cannonFor(socketPath, body, type, WARM_BATCH, CONNECTIONS, TURN_MS);
+  const ours = () => joinFor(client, request, CONNECTIONS, TURN_MS);
+  const sides = { cannon: [], ours: [] };
+  await ours();
   for (let turn = 0; turn < TURNS; turn++) {
-    turns.cannon.push(
-      await cannonFor(socketPath, body, 'application/x-protobuf', WARM_BATCH, CONNECTIONS, TURN_MS),
-    );
-    turns.ours.push(await joinFor(client, request, CONNECTIONS, TURN_MS));
+    sides.cannon.push(await measure(sidecar, cannon));
+    sides.ours.push(await measure(sidecar, ours));
   }
-  const { bodyBytes } = turns.ours[0];
-  printTable(
-    `(a) warm batches of ${WARM_BATCH} bodies of ${Math.round(bodyBytes)} bytes, ${CONNECTIONS} connections`,
-    [
-      { name: 'autocannon', ...middle(turns.cannon), note: 'response not decoded' },
-      { name: 'mailjoin/client', ...middle(turns.ours), note: 'decoded, every body looked at' },
-    ],
-  );
+  const bodyBytes = Math.round(sides.ours[0].bodyBytes);
+  printTable(`(a) warm batches of ${WARM_BATCH} bodies of ${bodyBytes} bytes, ${CONNECTIONS} connections`, [
+    { name: 'autocannon', ...middle(sides.cannon), note: 'response not decoded' },
+    { name: 'mailjoin/client', ...middle(sides.ours), note: 'decoded, every body looked at' },
+  ]);
 }
 
 /** (c) */
-async function benchMediaTypes(request) {
-  const packr = new Packr({ useRecords: false, int64AsType: 'bigint' });
+async function benchMediaTypes(sidecar, request) {
+  const packr = new Packr({ useRecords: false });
+  const same = (value) => value;
   const bodies = {
     'application/x-protobuf': protobufOf(request),
-    'application/msgpack': packr.pack(
-      looseOf(
-        request,
-        (bytes) => bytes,
-        (bytes) => bytes,
-        (seq) => seq,
-      ),
-    ),
+    'application/msgpack': packr.pack(looseOf(request, same, same, same)),
     'application/json': Buffer.from(JSON.stringify(looseOf(request, formatUuid, formatHex, String))),
   };
-  const turns = Object.fromEntries(Object.keys(bodies).map((type) => [type, []]));
+  const sides = Object.fromEntries(Object.keys(bodies).map((type) => [type, []]));
   for (let turn = 0; turn < TURNS; turn++) {
     for (const [type, body] of Object.entries(bodies)) {
-      turns[type].push(await cannonFor(socketPath, body, type, WARM_BATCH, CONNECTIONS, TURN_MS));
+      const cannon = () => cannonFor(socketPath, body, type, WARM_BATCH, CONNECTIONS, TURN_MS);
+      sides[type].push(await measure(sidecar, cannon));
     }
   }
   printTable(
-    `(c) media types, warm, by autocannon`,
-    Object.entries(turns).map(([name, measured]) => ({
+    '(c) media types, warm, by autocannon',
+    Object.entries(sides).map(([name, turns]) => ({
       name,
-      ...middle(measured),
-      note: `${Math.round(measured[0].bytes / 1024)} KiB a response`,
+      ...middle(turns),
+      note: `${Math.round(turns[0].bytes / 1024)} KiB a response`,
     })),
   );
 }
@@ -214,13 +201,6 @@ function references(conversation) {
 
 function turnOf(conversations, perTurn, turn) {
   return conversations.slice(turn * perTurn, (turn + 1) * perTurn);
-}
-
-function middle(turns) {
-  return {
-    messagesPerS: median(turns.map(({ messagesPerS }) => messagesPerS)),
-    batchMs: median(turns.map(({ batchMs }) => batchMs)),
-  };
 }
 
 function seconds(ms) {
