@@ -7,17 +7,20 @@ const README = new URL('../README.md', import.meta.url);
 const BEGIN = '<!-- errors:begin -->';
 const END = '<!-- errors:end -->';
 
-const rows = Object.entries(ERROR_TABLE).map(
-  ([code, { status, retryable, meaning }]) =>
-    `| \`${code}\` | ${status === 0 ? '–' : status} | ${retryable ? 'yes' : 'no'} | ${meaning} |`,
+const rows = Object.entries(ERROR_TABLE).map(([code, { status, retryable, meaning }]) => [
+  `\`${code}\``,
+  status === 0 ? '–' : String(status),
+  retryable ? 'yes' : 'no',
+  meaning,
+]);
+const header = ['code', 'status', 'retry helps', 'meaning'];
+// Padded as the formatter wants it.
+const widths = header.map((title, column) =>
+  Math.max(title.length, ...rows.map((row) => row[column].length)),
 );
-const block = [
-  BEGIN,
-  '| code | status | retry helps | meaning |',
-  '| --- | --- | --- | --- |',
-  ...rows,
-  END,
-].join('\n');
+const line = (cells) => `| ${cells.map((cell, column) => cell.padEnd(widths[column])).join(' | ')} |`;
+const rule = widths.map((width) => '-'.repeat(width));
+const block = [BEGIN, '', ...[header, rule, ...rows].map(line), '', END].join('\n');
 
 const readme = existsSync(README) ? readFileSync(README, 'utf8') : `# mailjoin\n\n${BEGIN}\n${END}\n`;
 const from = readme.indexOf(BEGIN);

@@ -10,7 +10,7 @@ import { type RunningService, ServiceBroker, type ServiceStarters } from './serv
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** Unix socket of the broker. */
+    /** URL of the broker. */
     serviceBroker: string;
   }
 }
@@ -35,6 +35,6 @@ function existing(contactPoint: string | undefined, localDataCenter: string): Ru
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const broker = await ServiceBroker.open(STARTERS);
-  project.provide('serviceBroker', broker.socketPath);
+  project.provide('serviceBroker', broker.url);
   return () => broker.close();
 }

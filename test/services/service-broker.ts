@@ -1,14 +1,13 @@
 /**
  * Starts each real server at most once per test run, when the first test file asks for it, and stops them at the end.
  *
- * The broker lives in vitest's main process; test files live in processes of their own and ask it over a Unix socket:
+ * The broker lives in vitest's main process; test files live in processes of their own and ask it over HTTP:
  * GET /<service> answers when the server is ready, with its whereabouts or with the reason why there is none.
  * A run that selects no file with a real server starts none.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer, get, type Server, type ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { once } from 'node:events';
+import { createServer, get, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { MailjoinError } from '../../src/domain/errors.js';
 
 export type Whereabouts =
@@ -25,28 +24,33 @@ export interface RunningService {
 export type ServiceStarters = Readonly<Record<string, () => Promise<RunningService>>>;
 
 export class ServiceBroker {
-  readonly socketPath: string;
-  readonly #folder: string;
   readonly #server: Server;
   readonly #starters: ServiceStarters;
   readonly #started = new Map<string, Promise<RunningService>>();
 
-  private constructor(folder: string, starters: ServiceStarters) {
-    this.#folder = folder;
+  private constructor(starters: ServiceStarters) {
     this.#starters = starters;
-    this.socketPath = join(folder, 'broker.sock');
     this.#server = createServer((request, response) => {
       void this.#answer((request.url ?? '').slice(1), response);
     });
   }
 
   static async open(starters: ServiceStarters): Promise<ServiceBroker> {
-    const broker = new ServiceBroker(await mkdtemp(join(tmpdir(), 'mailjoin-test-')), starters);
-    await new Promise<void>((resolve, reject) => {
-      broker.#server.once('error', reject);
-      broker.#server.listen(broker.socketPath, resolve);
-    });
+    const broker = new ServiceBroker(starters);
+    broker.#server.listen(0, '127.0.0.1');
+    await once(broker.#server, 'listening');
     return broker;
+  }
+
+  /** Where test files ask. */
+  get url(): string {
+    // listen() was given a host and a port, so the address is not a pipe's.
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** How many services were asked for, ready or not. */
+  get startedCount(): number {
+    return this.#started.size;
   }
 
   /** Stops what was started, also what is still starting. */
@@ -57,7 +61,6 @@ export class ServiceBroker {
     await Promise.all(
       started.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value.stop() : undefined)),
     );
-    await rm(this.#folder, { recursive: true, force: true });
   }
 
   async #answer(name: string, response: ServerResponse): Promise<void> {
@@ -85,19 +88,11 @@ export class ServiceBroker {
   }
 }
 
-/** Asks the broker of this run for a server; waits until it is ready. */
-export function askBroker(socketPath: string, name: string): Promise<Whereabouts> {
-  return new Promise((resolve, reject) => {
-    const request = get({ socketPath, path: `/${name}`, agent: false }, (response) => {
-      let text = '';
-      response.setEncoding('utf8');
-      response.on('data', (chunk: string) => {
-        text += chunk;
-      });
-      // The broker above is the only one that answers here, and it sends exactly this type.
-      response.on('end', () => resolve(JSON.parse(text) as Whereabouts));
-      response.on('error', reject);
-    });
-    request.on('error', reject);
-  });
+/** Asks the broker of this run for a server; waits until it is ready, however long that takes (fetch would not). */
+export async function askBroker(url: string, name: string): Promise<Whereabouts> {
+  const [response] = (await once(get(`${url}/${name}`, { agent: false }), 'response')) as [IncomingMessage];
+  let text = '';
+  for await (const chunk of response.setEncoding('utf8')) text += chunk;
+  // The broker above is the only one that answers here, and it sends exactly this type.
+  return JSON.parse(text) as Whereabouts;
 }
