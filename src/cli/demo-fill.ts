@@ -52,7 +52,8 @@ export async function fillStore(
       // next lies below the length.
       const message = messages[next++] as DemoMessage;
       try {
-        counts.bytes += await writeMessage(store, message, options.seal);
+        const bytes = await writeMessage(store, message, options.seal);
+        counts.bytes += bytes;
       } catch (error) {
         failed = true;
         throw error;

@@ -17,7 +17,7 @@ function digest(seed: number): string {
   const feed = (value: unknown): void => {
     if (value instanceof Uint8Array) hash.update(value);
     else if (value instanceof Map) feed([...value]);
-    else if (typeof value === 'object' && value !== null) Object.entries(value).forEach(feed);
+    else if (typeof value === 'object' && value !== null) Object.values(value).forEach(feed);
     else hash.update(`${typeof value}${String(value)};`);
   };
   feed(demoDataset(seed, NOW));

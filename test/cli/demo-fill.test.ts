@@ -76,6 +76,12 @@ describe('fillStore', () => {
   it('tells its progress and what it wrote', () => {
     expect(progress).toEqual(Array.from({ length: dataset.messages.length }, (_, i) => i + 1));
     expect(counts.messages).toBe(dataset.messages.length);
+    const plainBytes = dataset.messages.reduce(
+      (sum, each) => sum + each.content.plaintext.length + (each.record.mediaMetadata?.length ?? 0),
+      0,
+    );
+    expect(counts.bytes).toBeGreaterThan(plainBytes);
+    expect(counts.bytes).toBeLessThan(plainBytes + dataset.messages.length * 200);
     expect(counts.edits).toBe(dataset.messages.filter((each) => each.edit).length);
     expect(counts.recalls).toBe(dataset.messages.filter((each) => each.recall).length);
   });

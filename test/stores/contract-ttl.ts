@@ -73,7 +73,7 @@ export function ttlContract(opened: Opened): void {
       const { store } = opened();
       const where = somewhere(1n);
       const record = fullRecord(1n);
-      await store.insertRecord(where, record, life(INSERT_MICROS, 2));
+      await store.insertRecord(where, record, life(INSERT_MICROS, 3));
       let reads = 0;
       await until(async () => {
         const { records } = await readRange(store, where);
