@@ -220,7 +220,7 @@ function summariesOf(random: DemoRandom, seq: bigint, createdAtMs: number): Reac
 }
 
 /** 16 bytes that begin with a time in milliseconds, so that they sort by it, as u128 ids of the contract do (R1). */
-export function timed<T extends MessageId | ActivityId>(
+function timed<T extends MessageId | ActivityId>(
   random: DemoRandom,
   epochMs: number,
   parse: (bytes: Uint8Array) => T | undefined,

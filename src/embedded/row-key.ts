@@ -14,7 +14,7 @@ import type { DekId } from '../domain/message.js';
 
 const BUCKET_AT = 32;
 const SEQ_AT = 40;
-export const ROW_KEY_BYTES = 48;
+const ROW_KEY_BYTES = 48;
 const TIME_BYTES = 8;
 
 /** LMDB's keys have a length limit; with this bound the longest of ours stays well below it. */
