@@ -270,6 +270,6 @@ describe('the real sidecar on the embedded store', () => {
       code: 'CLIENT_CONNECT',
       retryable: true,
     });
-    await other.client.close();
+    await other.stop();
   });
 });
