@@ -71,7 +71,9 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Sid
   const metrics = new Metrics();
   const kek = await loadKek(settings);
   closers.add(() => kek.fill(0));
-  const stores = await openStores(settings, clock);
+  const stores = await openStores(settings, clock, ({ table, shape, furtherPage }) =>
+    metrics.countStatement(table, shape, furtherPage),
+  );
   closers.add(() => stores.close());
 
   const provider = new LocalKeyProvider(stores.keys, kek);

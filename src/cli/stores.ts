@@ -6,6 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { openCqlStores } from '../cql/open.js';
 import type { CqlConnectOptions } from '../cql/options.js';
+import type { StatementObserver } from '../cql/statement.js';
 import { createKekFile, loadKekFile } from '../crypto/kek-file.js';
 import { MailjoinError } from '../domain/errors.js';
 import type { Clock, KeyStore, MessageStore } from '../domain/ports.js';
@@ -22,8 +23,15 @@ export interface Stores {
 
 const KEK_FILE_NAME = 'kek';
 
-/** Opens message store and key store. Fails with STORE_*, SCHEMA_MISSING, BUCKET_WIDTH or CONFIG_INVALID. */
-export async function openStores(settings: Settings, clock: Clock): Promise<Stores> {
+/**
+ * Opens message store and key store; `onStatement` is told of every request to a CQL store. Fails with STORE_*,
+ * SCHEMA_MISSING, BUCKET_WIDTH or CONFIG_INVALID.
+ */
+export async function openStores(
+  settings: Settings,
+  clock: Clock,
+  onStatement?: StatementObserver,
+): Promise<Stores> {
   if (settings.store === 'embedded') {
     await prepareDataDir(settings);
     const opened = await openEmbedded(settings.dataDir, clock);
@@ -34,6 +42,7 @@ export async function openStores(settings: Settings, clock: Clock): Promise<Stor
     ...cqlConnectOptions(settings),
     keyspace: settings.keyspace,
     clock,
+    onStatement,
   });
   return { messages, keys, place: `keyspace ${settings.keyspace}`, close: () => messages.close() };
 }

@@ -4,7 +4,7 @@
  *
  * Owned by one batch. Room is made before a body is copied, so its slot in the cache is read in one step.
  */
-import { tagOf, varintBytes, WireType, writeVarint } from './wire.js';
+import { tagOf, WireType, writeVarint } from './wire.js';
 
 const BODIES_TAG = tagOf(2, WireType.BYTES);
 const FRAME_BYTES_MAX = 6;
@@ -18,9 +18,12 @@ export class BodyList {
   bodyBytes = 0;
   private readonly starts: number[] = [];
   private readonly lengths: number[] = [];
+  private readonly tailBytes: number;
 
-  constructor(bytesExpected: number) {
-    this.buffer = Buffer.allocUnsafeSlow(Math.max(256, bytesExpected));
+  /** `tailBytes`: room that is always kept behind the bodies, for what a response encoder appends. */
+  constructor(bytesExpected: number, tailBytes = 0) {
+    this.tailBytes = tailBytes;
+    this.buffer = Buffer.allocUnsafeSlow(bytesExpected + tailBytes);
   }
 
   /** Makes room for a body of this size and frames it; returns the offset in `buffer` where it must be copied. */
@@ -42,17 +45,12 @@ export class BodyList {
     return this.buffer.subarray(start, start + (this.lengths[index] as number));
   }
 
-  /** Makes room for `bytes` more behind `used`. */
-  ensure(bytes: number): void {
-    const needed = this.used + bytes;
+  /** Makes room for `bytes` more behind `used`, and the tail. */
+  private ensure(bytes: number): void {
+    const needed = this.used + bytes + this.tailBytes;
     if (needed <= this.buffer.length) return;
     const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.buffer.length * 2));
     this.buffer.copy(grown, 0, 0, this.used);
     this.buffer = grown;
-  }
-
-  /** Bytes that a body takes with its frame. */
-  static framedBytes(bodyBytes: number): number {
-    return 1 + varintBytes(bodyBytes) + bodyBytes;
   }
 }

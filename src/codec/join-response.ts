@@ -5,7 +5,7 @@
 import { ResultCode } from '../domain/result.js';
 import type { JoinOutcome, Receipt } from './join-outcome.js';
 import { CONTRACT_VERSION } from './join-request.js';
-import { tagOf, varintBytes, WireType, writeVarint, writeVarint64 } from './wire.js';
+import { tagOf, WireType, writeVarint, writeVarint64 } from './wire.js';
 
 const VERSION_TAG = tagOf(1, WireType.VARINT);
 const RESULTS_TAG = tagOf(3, WireType.BYTES);
@@ -43,7 +43,6 @@ export const RECEIPT_FIELDS: readonly (keyof Receipt)[] = [
 /** The response's bytes: a view on the outcome's own buffer, valid as long as the outcome is. */
 export function encodeJoinResponse(outcome: JoinOutcome): Buffer {
   const { entries, bodies } = outcome;
-  bodies.ensure(2 + entries.count * RESULT_BYTES_MAX + RECEIPT_BYTES_MAX);
   const target = bodies.buffer;
   let at = bodies.used;
   target[at++] = VERSION_TAG;
@@ -87,7 +86,7 @@ function writeReceipt(target: Uint8Array, start: number, receipt: Receipt): numb
   return at;
 }
 
-/** Bytes that the response takes beside its bodies' own bytes, at most; for admission before it is encoded. */
-export function responseOverheadBytes(entryCount: number, bodyCount: number): number {
-  return 2 + entryCount * RESULT_BYTES_MAX + RECEIPT_BYTES_MAX + bodyCount * (1 + varintBytes(0xffff_ffff));
+/** Bytes that results and receipt take behind the bodies, at most: the tail that a batch keeps free in its BodyList. */
+export function responseTailBytes(entryCount: number): number {
+  return 2 + entryCount * RESULT_BYTES_MAX + RECEIPT_BYTES_MAX;
 }

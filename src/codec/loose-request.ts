@@ -51,8 +51,9 @@ export function requestOf(value: unknown, dialect: Dialect): JoinRequest {
 
 /** The fields of a map, or undefined. Only own properties are ever read through it. */
 export function fieldsOf(value: unknown): Fields | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-  if (value instanceof Uint8Array) return undefined;
+  if (typeof value !== 'object' || value === null) return undefined;
+  // Only plain objects are maps: no lists, no bytes, and none of MessagePack's extension types.
+  if (Object.getPrototypeOf(value) !== Object.prototype) return undefined;
   return Object.assign(Object.create(null), value) as Fields;
 }
 

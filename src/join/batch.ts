@@ -9,6 +9,7 @@ import { strict as assert } from 'node:assert';
 import { BodyList } from '../codec/body-list.js';
 import { emptyReceipt, type JoinOutcome, type Receipt } from '../codec/join-outcome.js';
 import type { JoinRequest } from '../codec/join-request.js';
+import { responseTailBytes } from '../codec/join-response.js';
 import { ABSENT, type EntryColumns } from '../domain/entries.js';
 import { equalIdAt } from '../domain/ids.js';
 import type { MessageAt } from '../domain/ports.js';
@@ -52,7 +53,7 @@ export class Batch {
       request.responseBytesMax,
       FIRST_ALLOCATION_BYTES_MAX,
     );
-    this.bodies = new BodyList(expected);
+    this.bodies = new BodyList(expected, responseTailBytes(count));
     this.next = new Int32Array(count).fill(END);
     this.cursor = { tenantId: request.tenantId, bytes, conversationAt: 0, messageAt: 0, seqHi: 0, seqLo: 0 };
     this.done = new Promise((resolve) => {

@@ -95,6 +95,14 @@ export class Draft implements BodySource {
     target.set(this.slot.bytes.subarray(this.slot.at, this.slot.at + this.slot.bodyBytes), at);
   }
 
+  /**
+   * How long after its read the body may be cached. A store counts TTLs by the boundaries of its clock's seconds, so
+   * of N seconds only more than N − 1 are certain to be left: a cached body never outlives its row.
+   */
+  lifeMs(ageMsMax: number): number {
+    return this.ttlSeconds === undefined ? ageMsMax : Math.min(ageMsMax, (this.ttlSeconds - 1) * 1000);
+  }
+
   /** Makes the body visible in the cache. Unless it is PUBLISHED the slot stays the draft's, and readable. */
   publish(cache: BodyCache, expiresAtMs: number, nowMs: number): PublishOutcome {
     if (!this.holdsSlot) return PublishOutcome.NOT_CACHED;

@@ -248,9 +248,10 @@ function settleDraft(context: FetchContext, draft: Draft, result: ResultCode, se
     return false;
   }
   if (!flight.detached) {
-    const ageMs = draft.ttlSeconds === undefined ? context.cacheAgeMsMax : draft.ttlSeconds * 1000;
-    const expiresAtMs = sentAtMs + Math.min(ageMs, context.cacheAgeMsMax);
-    if (draft.publish(cache, expiresAtMs, context.clock.nowMs()) === PublishOutcome.KEY_CHANGED) {
+    if (
+      draft.publish(cache, sentAtMs + draft.lifeMs(context.cacheAgeMsMax), context.clock.nowMs()) ===
+      PublishOutcome.KEY_CHANGED
+    ) {
       flight.unmet = ResultCode.UNAVAILABLE;
       return false;
     }

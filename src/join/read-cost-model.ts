@@ -21,8 +21,8 @@ export interface ReadCostModel {
 
 export const READ_COST_MODEL_DEFAULT: ReadCostModel = {
   inCap: IN_CAP_DEFAULT,
-  statementMicros: 300,
-  rangeRowMicros: 10,
+  statementMicros: 650,
+  rangeRowMicros: 11,
   inElementMicros: 17,
   surplusBytesMax: 4 * 1024 * 1024,
   surplusRowBytes: 36 * 1024,
