@@ -89,6 +89,35 @@ const TABLE = {
   KEY_UNKNOWN: { status: 404, retryable: false, meaning: 'no key of that id is known' },
   KEY_DESTROYED: { status: 410, retryable: false, meaning: 'the key of that id was destroyed' },
   KEY_UNAVAILABLE: { status: 503, retryable: true, meaning: 'the key provider did not answer' },
+  // writing
+  MESSAGE_TOO_LARGE: {
+    status: 413,
+    retryable: false,
+    meaning: 'the message is larger than a message may be; nothing was written (B50)',
+  },
+  MESSAGE_INVALID: {
+    status: 400,
+    retryable: false,
+    meaning: 'a field of the message is missing or malformed; nothing was written',
+  },
+  CLIENT_MESSAGE_ID_REUSED: {
+    status: 409,
+    retryable: false,
+    meaning: 'the client_message_id was used for another conversation',
+  },
+  MESSAGE_NOT_FOUND: { status: 404, retryable: false, meaning: 'no such message, or it expired' },
+  MESSAGE_MISMATCH: {
+    status: 409,
+    retryable: false,
+    meaning: 'the row at these coordinates has another message_id',
+  },
+  MESSAGE_RECALLED: {
+    status: 409,
+    retryable: false,
+    meaning: 'the message was recalled, so it cannot be edited',
+  },
+  LOG_UNAVAILABLE: { status: 503, retryable: true, meaning: 'the log did not take or give a record in time' },
+  LOG_CORRUPT: { status: 500, retryable: false, meaning: 'a record of the log cannot be decoded' },
   // start-up
   CONFIG_INVALID: {
     status: 500,
