@@ -27,6 +27,8 @@ export interface Command {
   readonly options: readonly CommandOption[];
   /** Settings that this command decides itself. */
   readonly decides?: Readonly<Partial<Record<SettingName, string>>>;
+  /** It starts a Cassandra of its own where `--store cql` names none. */
+  readonly mayStartCluster?: boolean;
   run(invocation: Invocation): Promise<ExitCode>;
 }
 

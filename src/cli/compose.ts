@@ -16,6 +16,7 @@ import { Metrics } from '../server/metrics.js';
 import { Readiness } from '../server/readiness.js';
 import { Server } from '../server/server.js';
 import { WorkerOpener } from '../workers/worker-opener.js';
+import { Closers } from './closers.js';
 import type { Settings } from './settings.js';
 import { loadKek, openStores, type Stores } from './stores.js';
 import { systemClock } from './system-clock.js';
@@ -31,28 +32,6 @@ export interface Sidecar {
   readonly stores: Stores;
   /** Stops serving and closes every part; resolves to the requests that the deadline cut off. */
   stop(withinMs: number): Promise<number>;
-}
-
-/** What is closed, in reverse order of its making. */
-class Closers {
-  private readonly steps: (() => unknown)[] = [];
-
-  add(step: () => unknown): void {
-    this.steps.push(step);
-  }
-
-  /** Runs every step, also after one that failed; rejects with the first failure. */
-  async closeAll(): Promise<void> {
-    const failures: unknown[] = [];
-    for (const step of this.steps.splice(0).reverse()) {
-      try {
-        await step();
-      } catch (error) {
-        failures.push(error);
-      }
-    }
-    if (failures.length > 0) throw failures[0];
-  }
 }
 
 /** Starts a sidecar that serves when this resolves. Fails with any start-up error; then nothing is left open. */

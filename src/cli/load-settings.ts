@@ -27,6 +27,8 @@ export interface Sources {
   /** Values given as flags, by setting. */
   readonly flags: ReadonlyMap<SettingName, string>;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** The command starts a cluster of its own where none is named. */
+  readonly mayStartCluster?: boolean;
 }
 
 /** A text and where it came from. */
@@ -55,7 +57,7 @@ export function loadSettings(sources: Sources, flagProblems: readonly Problem[] 
   // Each value was parsed by its own setting's type, or is that setting's default.
   const settings = values as unknown as Settings;
   const complete = withPassword(settings, problems);
-  checkTogether(complete, givenNames, problems);
+  checkTogether(complete, givenNames, sources.mayStartCluster === true, problems);
   if (problems.length > 0) throw new SettingsError(problems);
   return complete;
 }
@@ -149,13 +151,19 @@ function withPassword(settings: Settings, problems: Problem[]): Settings {
 }
 
 /** What only the settings together tell. */
-function checkTogether(settings: Settings, given: ReadonlySet<SettingName>, problems: Problem[]): void {
+function checkTogether(
+  settings: Settings,
+  given: ReadonlySet<SettingName>,
+  mayStartCluster: boolean,
+  problems: Problem[],
+): void {
   const missing = (setting: SettingName, reason: string) => {
     // A value that was given and refused is not missing as well.
     if (!given.has(setting)) problems.push({ setting, source: 'not given', reason });
   };
   if (settings.store === 'cql') {
-    if (settings.contactPoints === undefined) missing('contactPoints', 'the store "cql" needs at least one');
+    if (settings.contactPoints === undefined && !mayStartCluster)
+      missing('contactPoints', 'the store "cql" needs at least one');
     if (settings.username !== undefined && settings.password === undefined) {
       missing('password', `a username needs ${environmentOf('password')} or --${flagOf('passwordFile')}`);
     }

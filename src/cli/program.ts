@@ -6,6 +6,7 @@ import fs from 'node:fs';
 import { MailjoinError } from '../domain/errors.js';
 import { type Command, ExitCode } from './command.js';
 import { parseCommandLine } from './command-line.js';
+import { demoCommand } from './demo-command.js';
 import { commandHelp, programHelp } from './help.js';
 import { keysCommands } from './keys-commands.js';
 import { loadSettings, SettingsError, strangeVariables } from './load-settings.js';
@@ -16,7 +17,7 @@ import type { SettingName } from './settings.js';
 import { didYouMean } from './suggestion.js';
 import { UsageError } from './usage-error.js';
 
-export const COMMANDS: readonly Command[] = [serveCommand, ...schemaCommands, ...keysCommands];
+export const COMMANDS: readonly Command[] = [serveCommand, ...schemaCommands, ...keysCommands, demoCommand];
 
 /** The process, as far as the program needs it. */
 export interface Surroundings {
@@ -60,7 +61,8 @@ function runCommand(command: Command, words: readonly string[], around: Surround
   // The names of what a command decides are settings' names by its type.
   const decided = Object.entries(command.decides ?? {}) as [SettingName, string][];
   const flags = new Map([...line.flags, ...decided]);
-  const settings = loadSettings({ flags, environment: around.environment }, line.problems);
+  const { mayStartCluster = false } = command;
+  const settings = loadSettings({ flags, environment: around.environment, mayStartCluster }, line.problems);
   const { operands } = line;
   if (operands.length < command.operandCountMin || operands.length > command.operandCountMax) {
     throw new UsageError(`expected: mailjoin ${command.name} ${command.operands}`.trimEnd());

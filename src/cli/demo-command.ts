@@ -1,0 +1,31 @@
+/** `mailjoin demo`: the whole way of a batch on data of its own, checked body by body. */
+import { type Command, CQL_SETTINGS } from './command.js';
+import { UsageError } from './usage-error.js';
+
+const SEED_FLAG = 'seed';
+const SEED_MAX = 0xffff_ffff;
+
+export const demoCommand: Command = {
+  name: 'demo',
+  operands: '',
+  operandCountMin: 0,
+  operandCountMax: 0,
+  summary: 'Fill a store of its own, join batches through a real sidecar, and check every body.',
+  settings: ['config', 'logLevel', 'store', ...CQL_SETTINGS, 'replication', 'cacheBytes', 'workers'],
+  options: [
+    { flag: SEED_FLAG, placeholder: 'n', meaning: 'Seed of the data set; the default is always the same.' },
+  ],
+  mayStartCluster: true,
+  // Loaded only when it runs: the demo brings code that no other command needs.
+  run: async ({ settings, options, print }) => {
+    const { runDemo } = await import('./demo.js');
+    return await runDemo({ settings, seed: seedOf(options.get(SEED_FLAG)), print });
+  },
+};
+
+function seedOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const seed = /^[0-9]{1,10}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(seed <= SEED_MAX)) throw new UsageError(`--${SEED_FLAG} must be a whole number up to ${SEED_MAX}`);
+  return seed;
+}

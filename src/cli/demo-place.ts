@@ -1,0 +1,95 @@
+/**
+ * Where a demo runs: a temporary folder for socket, key file and embedded store; with `--store cql` a keyspace of its
+ * own on the cluster that the settings name, or on a Cassandra that the demo starts itself. All of it is gone after
+ * close(), also when the demo failed.
+ */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { applySchema } from '../cql/schema-apply.js';
+import { parseReplication } from '../cql/schema-statements.js';
+import { type CqlSession, connectCql } from '../cql/session.js';
+import { createKekFile } from '../crypto/kek-file.js';
+import { MailjoinError } from '../domain/errors.js';
+import { startCassandra } from '../provision/cassandra.js';
+import { Closers } from './closers.js';
+import type { Settings } from './settings.js';
+import { cqlConnectOptions } from './stores.js';
+
+/** A Cassandra that has just started on a busy machine is slow at first. */
+const STORE_TIMEOUT_MS_MIN = 20_000;
+
+export interface DemoPlace {
+  /** The sidecar's settings. */
+  readonly settings: Settings;
+  close(): Promise<void>;
+}
+
+/** Fails with JAVA_MISSING, SERVICE_START, STORE_* or whatever the cluster answers; nothing is left then. */
+export async function openDemoPlace(settings: Settings, print: (line: string) => void): Promise<DemoPlace> {
+  const closers = new Closers();
+  try {
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'mailjoin-demo-'));
+    closers.add(() => fs.rmSync(folder, { recursive: true, force: true }));
+    const kekFile = path.join(folder, 'kek');
+    await createKekFile(kekFile);
+    const own: Settings = {
+      ...settings,
+      socket: path.join(folder, 'join.sock'),
+      dataDir: path.join(folder, 'data'),
+      kekFile,
+    };
+    const placed = own.store === 'cql' ? await openKeyspace(own, print, closers) : own;
+    return { settings: placed, close: () => closers.closeAll() };
+  } catch (error) {
+    await closers.closeAll().catch(() => undefined);
+    throw error;
+  }
+}
+
+async function openKeyspace(
+  settings: Settings,
+  print: (line: string) => void,
+  closers: Closers,
+): Promise<Settings> {
+  const reached = settings.contactPoints === undefined ? await startOwn(settings, print, closers) : settings;
+  const keyspace = `mailjoin_demo_${Date.now().toString(36)}`;
+  const session = await connectCql(cqlConnectOptions(reached));
+  closers.add(() => session.close());
+  closers.add(() => drop(session, keyspace));
+  await applySchema(session, { keyspace, replication: parseReplication(reached.replication) });
+  return { ...reached, keyspace };
+}
+
+async function startOwn(
+  settings: Settings,
+  print: (line: string) => void,
+  closers: Closers,
+): Promise<Settings> {
+  print('No --contact-points given: starting a Cassandra for the time of this demo.');
+  const cassandra = await startCassandra({ onProgress: (text) => print(`  ${text}`) }).catch(
+    (error: unknown) => {
+      if (!(error instanceof MailjoinError) || error.code !== 'JAVA_MISSING') throw error;
+      throw new MailjoinError('JAVA_MISSING', `${error.message}; name a running one with --contact-points`, {
+        cause: error,
+      });
+    },
+  );
+  closers.add(() => cassandra.stop());
+  return {
+    ...settings,
+    contactPoints: [cassandra.contactPoint],
+    localDc: cassandra.localDataCenter,
+    storeTimeoutMs: Math.max(settings.storeTimeoutMs, STORE_TIMEOUT_MS_MIN),
+  };
+}
+
+async function drop(session: CqlSession, keyspace: string): Promise<void> {
+  const statement = {
+    cql: `DROP KEYSPACE IF EXISTS ${keyspace}`,
+    table: keyspace,
+    shape: 'ddl',
+    access: 'ddl',
+  } as const;
+  await session.execute(statement, []);
+}
