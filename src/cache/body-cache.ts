@@ -22,14 +22,22 @@ import {
   PublishOutcome,
 } from '../domain/ports.js';
 import { BodyCopier } from './body-copier.js';
-import { NO_ENTRY } from './directory.js';
 import { Floors, isBelow, type NameAt } from './floors.js';
-import { SLOT_BODY_BYTES, SLOT_CODE, SLOT_HEADER_WORDS, slotUnitsFor, UNIT_WORDS } from './layout.js';
+import {
+  NO_ENTRY,
+  NO_SLOT,
+  SLOT_BODY_BYTES,
+  SLOT_CODE,
+  SLOT_HEADER_WORDS,
+  type SlotUnit,
+  slotUnitsFor,
+  slotWord,
+} from './layout.js';
 import { MessageKey } from './message-key.js';
 import { PublishedBodies } from './published-bodies.js';
 import type { Region } from './region.js';
 import { Reservations } from './reservations.js';
-import { NO_SLOT, type Segments } from './segments.js';
+import type { Segments } from './segments.js';
 import { hasBlockAOf, messageNameAt, revisionAt, summaryVersionAt, writeSlotHeader } from './slot-header.js';
 
 export interface RegionBodyCacheOptions {
@@ -89,21 +97,21 @@ export class RegionBodyCache implements BodyCache {
   }
 
   bodyBytes(body: BodyHandle): number {
-    return this.#words[body * UNIT_WORDS + SLOT_BODY_BYTES] as number;
+    return this.#words[slotWord(unitOf(body)) + SLOT_BODY_BYTES] as number;
   }
 
   codeOf(body: BodyHandle): number {
-    return this.#words[body * UNIT_WORDS + SLOT_CODE] as number;
+    return this.#words[slotWord(unitOf(body)) + SLOT_CODE] as number;
   }
 
   meetsFloor(body: BodyHandle, floorBytes: Uint8Array, floorAt: number, summaryVersion: bigint): boolean {
-    if (floorAt >= 0 && compareIdAt(this.region.bytes, revisionAt(body), floorBytes, floorAt) < 0)
+    if (floorAt >= 0 && compareIdAt(this.region.bytes, revisionAt(unitOf(body)), floorBytes, floorAt) < 0)
       return false;
-    return summaryVersion <= 0n || summaryVersionAt(this.#words, body * UNIT_WORDS) >= summaryVersion;
+    return summaryVersion <= 0n || summaryVersionAt(this.#words, slotWord(unitOf(body))) >= summaryVersion;
   }
 
   copyBody(body: BodyHandle, target: Uint8Array, targetAt: number): void {
-    this.#copy(body, this.bodyBytes(body), target, targetAt);
+    this.#copy(unitOf(body), this.bodyBytes(body), target, targetAt);
   }
 
   copyBlockA(identity: BodyIdentity, target: Uint8Array, targetAt: number, nowMs: number): boolean {
@@ -147,7 +155,7 @@ export class RegionBodyCache implements BodyCache {
     const floor = this.#floors.floorOf(name);
     if (floor !== undefined && this.#liesBelow(floor, slotUnit))
       return this.#refuse(PublishOutcome.NOT_CACHED);
-    this.#key.readSlot(this.#words, slotUnit * UNIT_WORDS);
+    this.#key.readSlot(this.#words, slotWord(slotUnit));
     if (!this.#bodies.admits(this.#key, slotUnit)) return this.#refuse(PublishOutcome.NOT_CACHED);
     this.#reservations.settle(reservation);
     this.#bodies.enter(this.#key, slotUnit, reservation.bodyBytes, expiresAtMs);
@@ -213,6 +221,7 @@ export class RegionBodyCache implements BodyCache {
     this.#bodies.nowMs = nowMs;
     this.#floors.sweep(nowMs);
     this.#copier.forget();
+    this.#key.forget();
     this.region.grantLease(nowMs + this.#leaseMs);
   }
 
@@ -248,8 +257,8 @@ export class RegionBodyCache implements BodyCache {
 
   // ---------------------------------------------------------------- inside
 
-  #copy(slotUnit: number, lengthBytes: number, target: Uint8Array, targetAt: number): void {
-    this.#copier.copy(slotUnit * UNIT_WORDS + SLOT_HEADER_WORDS, lengthBytes, target, targetAt);
+  #copy(slotUnit: SlotUnit, lengthBytes: number, target: Uint8Array, targetAt: number): void {
+    this.#copier.copy(slotWord(slotUnit) + SLOT_HEADER_WORDS, lengthBytes, target, targetAt);
   }
 
   #readIdentity(identity: BodyIdentity): void {
@@ -269,8 +278,13 @@ export class RegionBodyCache implements BodyCache {
     return outcome;
   }
 
-  #liesBelow(floor: Floor, slotUnit: number): boolean {
-    const version = summaryVersionAt(this.#words, slotUnit * UNIT_WORDS);
+  #liesBelow(floor: Floor, slotUnit: SlotUnit): boolean {
+    const version = summaryVersionAt(this.#words, slotWord(slotUnit));
     return isBelow(floor, this.region.bytes, revisionAt(slotUnit), version);
   }
+}
+
+/** A handle is the place of a slot; only find() makes them. */
+function unitOf(body: BodyHandle): SlotUnit {
+  return body as SlotUnit;
 }

@@ -19,15 +19,17 @@ import {
   ENTRY_SEQUENCE,
   ENTRY_SLOT,
   ENTRY_WORDS,
+  type EntryWord,
+  NO_ENTRY,
+  NO_SLOT,
   SLOT_KEY,
-  UNIT_WORDS,
+  type SlotUnit,
+  slotWord,
   USED,
 } from './layout.js';
 import type { MessageKey } from './message-key.js';
 import type { Region } from './region.js';
 
-/** Word index of an entry; NO_ENTRY where there is none. */
-export const NO_ENTRY = -1;
 const TWO_POW_32 = 4_294_967_296;
 
 /** Word index of a hash's bucket. Exact: the product stays below 2^53. */
@@ -37,7 +39,7 @@ export function bucketWordOf(directoryWord: number, bucketCount: number, hashHi:
 
 /** How old what lies at a place is: lower is older. */
 export interface SlotAges {
-  ageRankOf(slotUnit: number): number;
+  ageRankOf(slotUnit: SlotUnit): number;
 }
 
 export class Directory {
@@ -56,15 +58,19 @@ export class Directory {
   }
 
   /** The entry of the message that the key names, whatever its coordinates. */
-  find(key: MessageKey): number {
+  find(key: MessageKey): EntryWord {
     const words = this.#words;
     const { hashHi, hashLo } = key;
     let entry = bucketWordOf(this.#directoryWord, this.#bucketCount, hashHi);
     const end = entry + BUCKET_WORDS;
     for (; entry < end; entry += ENTRY_WORDS) {
       if (words[entry + ENTRY_HASH_LO] !== hashLo || words[entry + ENTRY_HASH_HI] !== hashHi) continue;
-      const slotUnit = words[entry + ENTRY_SLOT] as number;
-      if (slotUnit !== 0 && key.namesSlot(words, slotUnit * UNIT_WORDS + SLOT_KEY)) return entry;
+      // ENTRY_SLOT holds nothing else.
+      const slotUnit = words[entry + ENTRY_SLOT] as SlotUnit;
+      if (slotUnit !== NO_SLOT && key.namesSlot(words, slotWord(slotUnit) + SLOT_KEY)) {
+        // Whole entries from a bucket's start.
+        return entry as EntryWord;
+      }
     }
     return NO_ENTRY;
   }
@@ -73,17 +79,18 @@ export class Directory {
    * The entry that a new message of this hash takes: an empty one, or else the one whose body goes: an expired one,
    * the oldest one without the used mark, the oldest one. Where marks had to be passed over they are cleared.
    */
-  placeFor(hashHi: number, nowMs: number, ages: SlotAges): number {
-    const words = this.#words;
+  placeFor(hashHi: number, nowMs: number, ages: SlotAges): EntryWord {
     const first = bucketWordOf(this.#directoryWord, this.#bucketCount, hashHi);
     const end = first + BUCKET_WORDS;
-    let oldest = first;
+    let oldest = NO_ENTRY;
     let oldestRank = Number.POSITIVE_INFINITY;
     let oldestUnused = NO_ENTRY;
     let oldestUnusedRank = Number.POSITIVE_INFINITY;
-    for (let entry = first; entry < end; entry += ENTRY_WORDS) {
-      const slotUnit = words[entry + ENTRY_SLOT] as number;
-      if (slotUnit === 0 || this.expiresAtMs(entry) <= nowMs) return entry;
+    for (let word = first; word < end; word += ENTRY_WORDS) {
+      // Whole entries from a bucket's start.
+      const entry = word as EntryWord;
+      const slotUnit = this.slotUnitOf(entry);
+      if (slotUnit === NO_SLOT || this.expiresAtMs(entry) <= nowMs) return entry;
       const rank = ages.ageRankOf(slotUnit);
       if (rank < oldestRank) {
         oldest = entry;
@@ -95,45 +102,45 @@ export class Directory {
       }
     }
     if (oldestUnused !== NO_ENTRY) return oldestUnused;
-    for (let entry = first; entry < end; entry += ENTRY_WORDS) this.clearUsed(entry);
+    for (let word = first; word < end; word += ENTRY_WORDS) this.clearUsed(word as EntryWord);
     return oldest;
   }
 
   /** The first entry after this one that holds a body; NO_ENTRY before the first and after the last. */
-  next(entry: number): number {
+  next(entry: EntryWord): EntryWord {
     const words = this.#words;
     const end = this.#directoryEndWord;
-    let next = entry === NO_ENTRY ? this.#directoryWord : entry + ENTRY_WORDS;
+    let next: number = entry === NO_ENTRY ? this.#directoryWord : entry + ENTRY_WORDS;
     while (next < end && words[next + ENTRY_SLOT] === 0) next += ENTRY_WORDS;
-    return next < end ? next : NO_ENTRY;
+    return next < end ? (next as EntryWord) : NO_ENTRY;
   }
 
   /** As next(), of the bodies whose key belongs to a cell. */
-  nextOfCell(entry: number, cell: number): number {
+  nextOfCell(entry: EntryWord, cell: number): EntryWord {
     let next = this.next(entry);
     while (next !== NO_ENTRY && this.cellOf(next) !== cell) next = this.next(next);
     return next;
   }
 
   /** Begins a change that readers must not see half of. */
-  open(entry: number): void {
+  open(entry: EntryWord): void {
     const words = this.#words;
     Atomics.store(words, entry + ENTRY_SEQUENCE, ((words[entry + ENTRY_SEQUENCE] as number) + 1) | 0);
     Atomics.load(words, entry + ENTRY_SEQUENCE);
   }
 
   /** Ends it: what was written since open() is ordered before. */
-  close(entry: number): void {
+  close(entry: EntryWord): void {
     const words = this.#words;
     Atomics.store(words, entry + ENTRY_SEQUENCE, ((words[entry + ENTRY_SEQUENCE] as number) + 1) | 0);
   }
 
   /** Writes a whole entry, unmarked. Between open() and close(). */
   fill(
-    entry: number,
+    entry: EntryWord,
     hashHi: number,
     hashLo: number,
-    slotUnit: number,
+    slotUnit: SlotUnit,
     bodyBytes: number,
     cell: number,
     expiresAtMs: number,
@@ -148,40 +155,41 @@ export class Directory {
   }
 
   /** Empties an entry: no reader takes its slot for valid any more. */
-  empty(entry: number): void {
+  empty(entry: EntryWord): void {
     this.open(entry);
-    this.fill(entry, 0, 0, 0, 0, 0, 0);
+    this.fill(entry, 0, 0, NO_SLOT, 0, 0, 0);
     this.close(entry);
   }
 
   /** Points an entry to its slot's new place. Between open() and close(). */
-  moveSlot(entry: number, slotUnit: number): void {
+  moveSlot(entry: EntryWord, slotUnit: SlotUnit): void {
     this.#words[entry + ENTRY_SLOT] = slotUnit;
   }
 
-  slotUnitOf(entry: number): number {
-    return this.#words[entry + ENTRY_SLOT] as number;
+  slotUnitOf(entry: EntryWord): SlotUnit {
+    // ENTRY_SLOT holds nothing else.
+    return this.#words[entry + ENTRY_SLOT] as SlotUnit;
   }
 
-  expiresAtMs(entry: number): number {
+  expiresAtMs(entry: EntryWord): number {
     return this.#floats[(entry >> 1) + ENTRY_EXPIRY_F64] as number;
   }
 
-  cellOf(entry: number): number {
+  cellOf(entry: EntryWord): number {
     return (this.#words[entry + ENTRY_FLAGS] as number) >>> CELL_SHIFT;
   }
 
-  isUsed(entry: number): boolean {
+  isUsed(entry: EntryWord): boolean {
     return ((this.#words[entry + ENTRY_FLAGS] as number) & USED) !== 0;
   }
 
-  markUsed(entry: number): void {
+  markUsed(entry: EntryWord): void {
     // The other bits are this thread's alone, so that a reader setting the mark meanwhile loses nothing.
     const flags = this.#words[entry + ENTRY_FLAGS] as number;
     if ((flags & USED) === 0) this.#words[entry + ENTRY_FLAGS] = flags | USED;
   }
 
-  clearUsed(entry: number): void {
+  clearUsed(entry: EntryWord): void {
     this.#words[entry + ENTRY_FLAGS] = (this.#words[entry + ENTRY_FLAGS] as number) & ~USED;
   }
 }

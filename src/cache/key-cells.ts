@@ -12,7 +12,8 @@ import {
   SLOT_CELL_GENERATION,
   SLOT_DEK_HI,
   SLOT_DEK_LO,
-  UNIT_WORDS,
+  type SlotUnit,
+  slotWord,
 } from './layout.js';
 import { DekHash } from './message-key.js';
 import type { Region } from './region.js';
@@ -50,9 +51,9 @@ export class KeyCells {
   }
 
   /** Marks a slot as sealed by the chosen key, as of now. */
-  stamp(slotUnit: number): void {
+  stamp(slotUnit: SlotUnit): void {
     const words = this.#words;
-    const word = slotUnit * UNIT_WORDS;
+    const word = slotWord(slotUnit);
     words[word + SLOT_CELL] = this.cell;
     words[word + SLOT_DEK_HI] = this.#hash.hashHi;
     words[word + SLOT_DEK_LO] = this.#hash.hashLo;
@@ -60,14 +61,14 @@ export class KeyCells {
   }
 
   /** Lifts a slot to its cell's generation of now. */
-  stampAnew(slotUnit: number): void {
-    const word = slotUnit * UNIT_WORDS;
+  stampAnew(slotUnit: SlotUnit): void {
+    const word = slotWord(slotUnit);
     this.#words[word + SLOT_CELL_GENERATION] = this.#generationOf(this.#words[word + SLOT_CELL] as number);
   }
 
   /** Whether the chosen key sealed a slot. */
-  sealed(slotUnit: number): boolean {
-    const word = slotUnit * UNIT_WORDS;
+  sealed(slotUnit: SlotUnit): boolean {
+    const word = slotWord(slotUnit);
     return (
       this.#words[word + SLOT_DEK_LO] === this.#hash.hashLo &&
       this.#words[word + SLOT_DEK_HI] === this.#hash.hashHi
@@ -75,14 +76,14 @@ export class KeyCells {
   }
 
   /** Whether a slot's cell is still at the generation it was stamped with. */
-  isCurrent(slotUnit: number): boolean {
+  isCurrent(slotUnit: SlotUnit): boolean {
     const words = this.#words;
-    const word = slotUnit * UNIT_WORDS;
+    const word = slotWord(slotUnit);
     return words[word + SLOT_CELL_GENERATION] === this.#generationOf(words[word + SLOT_CELL] as number);
   }
 
-  cellOf(slotUnit: number): number {
-    return this.#words[slotUnit * UNIT_WORDS + SLOT_CELL] as number;
+  cellOf(slotUnit: SlotUnit): number {
+    return this.#words[slotWord(slotUnit) + SLOT_CELL] as number;
   }
 
   /** Raises the chosen key's cell. Sequentially consistent: what is zeroed afterwards is zeroed after it. */
@@ -91,7 +92,7 @@ export class KeyCells {
   }
 
   /** Counts a slot as published (1) or no longer published (-1). */
-  count(slotUnit: number, change: number): void {
+  count(slotUnit: SlotUnit, change: number): void {
     const cell = this.cellOf(slotUnit);
     this.#published[cell] = (this.#published[cell] as number) + change;
   }

@@ -23,6 +23,12 @@ assert.equal(endianness(), 'LE', 'the region is little-endian');
 export const MAGIC = 0x47524a4d;
 export const LAYOUT_VERSION = 1;
 
+declare const brand: unique symbol;
+/** Place of a slot, in units from the region's start. */
+export type SlotUnit = number & { readonly [brand]: 'SlotUnit' };
+/** Place of a directory entry, in words from the region's start. */
+export type EntryWord = number & { readonly [brand]: 'EntryWord' };
+
 export const WORD_BYTES = 4;
 export const UNIT_BYTES = 16;
 export const UNIT_WORDS = UNIT_BYTES / WORD_BYTES;
@@ -107,8 +113,9 @@ export const SlotState = { NONE: 0, RESERVED: 1, PUBLISHED: 2, DEAD: 3 } as cons
 /** The largest region: its places still fit 2^30 words and one typed array. */
 export const REGION_BYTES_MAX = 4 * 1024 ** 3;
 const SEGMENT_BYTES_MAX = 1024 * 1024;
-/** A small region is cut into about this many segments, so that reclaiming one costs a bounded part of it. */
-const SEGMENTS_MIN_ABOUT = 8;
+const SEGMENT_BYTES_MIN = 8 * 1024;
+/** A region below 32 MiB has smaller segments: about so many, so that reclaiming one costs a small part of it. */
+const SEGMENTS_ABOUT = 32;
 /** One directory entry per so many bytes: with bodies of 560 B the 8-way buckets are then a little over half full. */
 const BYTES_PER_ENTRY = 384;
 const CELLS_MAX = 65_536;
@@ -139,7 +146,10 @@ export function geometryOf(regionBytes: number): Geometry {
   assert(regionBytes >= REGION_BYTES_MIN && regionBytes <= REGION_BYTES_MAX);
   const bucketBytes = BUCKET_WORDS * WORD_BYTES;
   const wholeBytes = floorTo(regionBytes, bucketBytes);
-  const segmentBytes = Math.min(SEGMENT_BYTES_MAX, powerOfTwoBelow(wholeBytes / SEGMENTS_MIN_ABOUT));
+  const segmentBytes = Math.min(
+    SEGMENT_BYTES_MAX,
+    Math.max(SEGMENT_BYTES_MIN, powerOfTwoBelow(wholeBytes / SEGMENTS_ABOUT)),
+  );
   const cellCount = Math.min(CELLS_MAX, powerOfTwoBelow(wholeBytes / BYTES_PER_CELL));
   const cellsBytes = cellCount * WORD_BYTES;
   const directoryAt = HEADER_BYTES + cellsBytes;
@@ -163,6 +173,16 @@ export function geometryOf(regionBytes: number): Geometry {
     slotUnitsMax,
     bodyBytesMax: slotUnitsMax * UNIT_BYTES - SLOT_HEADER_BYTES,
   };
+}
+
+/** No slot: the region's header lies there. */
+export const NO_SLOT = 0 as SlotUnit;
+/** No entry. */
+export const NO_ENTRY = -1 as EntryWord;
+
+/** Word index of a slot's header. */
+export function slotWord(slotUnit: SlotUnit): number {
+  return slotUnit * UNIT_WORDS;
 }
 
 /** Units of a slot that holds a body of so many bytes. */

@@ -1,7 +1,8 @@
 /**
  * A message's name and coordinates as words, in the order of a slot's header, and their seeded 64-bit hash.
  *
- * One instance is scratch space of its owner: reading a key overwrites the last one and allocates nothing. The hash
+ * One instance is scratch space of its owner: reading a key overwrites the last one and allocates nothing, but for two
+ * views when the arrays change; those of the last reference stay reachable until forget(). The hash
  * covers tenant and message id only (B42: the tenant is part of every key), because a message is cached once, whatever
  * coordinates a reference claims; those are compared at the hit. It resists chosen ids as far as the seed is secret,
  * and is no more than a hint: the words are compared in full at every hit.
@@ -26,12 +27,22 @@ const MULTIPLIER_A = 0x9e3779b1 | 0;
 const MULTIPLIER_B = 0x85ebca77 | 0;
 const MULTIPLIER_C = 0xc2b2ae3d | 0;
 
+/** Splits 64-bit numbers into words without making bigints. */
+const split64 = new BigInt64Array(1);
+const split32 = new Int32Array(split64.buffer);
+const NO_VIEW = new DataView(new ArrayBuffer(0));
+
 export class MessageKey {
   readonly words = new Int32Array(KEY_WORDS);
   hashHi = 0;
   hashLo = 0;
   readonly #seedHi: number;
   readonly #seedLo: number;
+  /** Views on the arrays of the last reference: a batch's references share theirs, and a view reads a word at once. */
+  #tenantBytes: Uint8Array | undefined;
+  #tenantView: DataView = NO_VIEW;
+  #bytes: Uint8Array | undefined;
+  #view: DataView = NO_VIEW;
 
   constructor(seedHi: number, seedLo: number) {
     this.#seedHi = seedHi | 0;
@@ -40,45 +51,63 @@ export class MessageKey {
 
   /** A reference of a request: name, coordinates and hash. */
   readReference(at: MessageAt): void {
+    this.readReferenceName(at);
     const words = this.words;
-    const { tenantId, bytes, messageAt, conversationAt } = at;
-    for (let i = 0; i < 4; i++) {
-      words[i] = wordOf(tenantId, i * 4);
-      words[KEY_MESSAGE + i] = wordOf(bytes, messageAt + i * 4);
-      words[KEY_CONVERSATION + i] = wordOf(bytes, conversationAt + i * 4);
-    }
+    const view = this.#view;
+    const { conversationAt } = at;
+    words[KEY_CONVERSATION] = view.getInt32(conversationAt, true);
+    words[KEY_CONVERSATION + 1] = view.getInt32(conversationAt + 4, true);
+    words[KEY_CONVERSATION + 2] = view.getInt32(conversationAt + 8, true);
+    words[KEY_CONVERSATION + 3] = view.getInt32(conversationAt + 12, true);
     words[KEY_SEQ_HI] = at.seqHi;
     words[KEY_SEQ_LO] = at.seqLo;
-    this.#hashName();
   }
 
   /** Only the name of a reference, and its hash. */
   readReferenceName(at: MessageAt): void {
-    const words = this.words;
     const { tenantId, bytes, messageAt } = at;
-    for (let i = 0; i < 4; i++) {
-      words[i] = wordOf(tenantId, i * 4);
-      words[KEY_MESSAGE + i] = wordOf(bytes, messageAt + i * 4);
+    if (tenantId !== this.#tenantBytes) {
+      this.#tenantBytes = tenantId;
+      this.#tenantView = viewOf(tenantId);
     }
-    this.#hashName();
+    if (bytes !== this.#bytes) {
+      this.#bytes = bytes;
+      this.#view = viewOf(bytes);
+    }
+    const tenant = this.#tenantView;
+    const view = this.#view;
+    this.#setName(
+      tenant.getInt32(0, true),
+      tenant.getInt32(4, true),
+      tenant.getInt32(8, true),
+      tenant.getInt32(12, true),
+      view.getInt32(messageAt, true),
+      view.getInt32(messageAt + 4, true),
+      view.getInt32(messageAt + 8, true),
+      view.getInt32(messageAt + 12, true),
+    );
   }
 
   /** A name in two arrays of its own; the coordinates are left as they are. */
   readName(tenantId: TenantId, messageId: MessageId): void {
-    const words = this.words;
-    for (let i = 0; i < 4; i++) {
-      words[i] = wordOf(tenantId, i * 4);
-      words[KEY_MESSAGE + i] = wordOf(messageId, i * 4);
-    }
-    this.#hashName();
+    this.#setName(
+      wordOf(tenantId, 0),
+      wordOf(tenantId, 4),
+      wordOf(tenantId, 8),
+      wordOf(tenantId, 12),
+      wordOf(messageId, 0),
+      wordOf(messageId, 4),
+      wordOf(messageId, 8),
+      wordOf(messageId, 12),
+    );
   }
 
   readCoordinates(conversationId: ConversationId, seq: bigint): void {
     const words = this.words;
     for (let i = 0; i < 4; i++) words[KEY_CONVERSATION + i] = wordOf(conversationId, i * 4);
-    // An Int32Array keeps the low 32 bits as they are.
-    words[KEY_SEQ_HI] = Number(seq >> 32n);
-    words[KEY_SEQ_LO] = Number(seq & 0xffff_ffffn);
+    split64[0] = seq;
+    words[KEY_SEQ_HI] = split32[1] as number;
+    words[KEY_SEQ_LO] = split32[0] as number;
   }
 
   /** The key that a slot's header repeats. */
@@ -104,14 +133,41 @@ export class MessageKey {
     return true;
   }
 
-  #hashName(): void {
+  /** Lets the arrays of the last reference go. */
+  forget(): void {
+    this.#tenantBytes = undefined;
+    this.#bytes = undefined;
+    this.#tenantView = NO_VIEW;
+    this.#view = NO_VIEW;
+  }
+
+  #setName(
+    t0: number,
+    t1: number,
+    t2: number,
+    t3: number,
+    m0: number,
+    m1: number,
+    m2: number,
+    m3: number,
+  ): void {
     const words = this.words;
-    let a = this.#seedHi;
-    let b = this.#seedLo;
-    for (let i = 0; i < KEY_NAME_WORDS; i += 2) {
-      a = (Math.imul(rotate(a ^ (words[i] as number), 13), MULTIPLIER_A) + b) | 0;
-      b = Math.imul(rotate(b ^ (words[i + 1] as number), 17), MULTIPLIER_B) ^ a;
-    }
+    words[0] = t0;
+    words[1] = t1;
+    words[2] = t2;
+    words[3] = t3;
+    words[KEY_MESSAGE] = m0;
+    words[KEY_MESSAGE + 1] = m1;
+    words[KEY_MESSAGE + 2] = m2;
+    words[KEY_MESSAGE + 3] = m3;
+    let a = stepA(this.#seedHi, this.#seedLo, t0);
+    let b = stepB(a, this.#seedLo, t1);
+    a = stepA(a, b, t2);
+    b = stepB(a, b, t3);
+    a = stepA(a, b, m0);
+    b = stepB(a, b, m1);
+    a = stepA(a, b, m2);
+    b = stepB(a, b, m3);
     this.hashHi = spread((a + rotate(b, 9)) | 0);
     this.hashLo = spread(b ^ this.hashHi);
   }
@@ -148,13 +204,27 @@ export class DekHash {
     let b = this.#seedLo ^ dek.version;
     for (const text of [dek.scope, dek.id]) {
       for (let i = 0; i < text.length; i++) {
-        a = (Math.imul(rotate(a ^ text.charCodeAt(i), 13), MULTIPLIER_A) + b) | 0;
-        b = Math.imul(rotate(b, 17), MULTIPLIER_B) ^ a;
+        a = stepA(a, b, text.charCodeAt(i));
+        b = stepB(a, b, 0);
       }
     }
     this.hashHi = spread((a + rotate(b, 9)) | 0);
     this.hashLo = spread(b ^ this.hashHi) || 1;
   }
+}
+
+/**
+ * One word into each lane, and the other lane's state. The shift folds high bits down: without it a difference in a top
+ * bit stays there, and two such differences cancel whatever the seed is (test/cache/region.test.ts).
+ */
+function stepA(a: number, b: number, word: number): number {
+  const mixed = Math.imul(a ^ word, MULTIPLIER_A);
+  return ((mixed ^ (mixed >>> 15)) + rotate(b, 13)) | 0;
+}
+
+function stepB(a: number, b: number, word: number): number {
+  const mixed = Math.imul(b ^ word, MULTIPLIER_B);
+  return ((mixed ^ (mixed >>> 13)) + rotate(a, 7)) | 0;
 }
 
 function rotate(value: number, bits: number): number {
@@ -168,8 +238,12 @@ function spread(value: number): number {
   return mixed ^ (mixed >>> 16);
 }
 
+function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
 /** Four bytes as the word that the region's memory would show. */
-function wordOf(bytes: Uint8Array, at: number): number {
+export function wordOf(bytes: Uint8Array, at: number): number {
   return (
     (bytes[at] as number) |
     ((bytes[at + 1] as number) << 8) |

@@ -5,9 +5,19 @@
  * removed. Owned by the writer's thread; every method leaves entries, slots and accounts consistent, and readers in other
  * threads see a body whole or not at all (directory.ts). `entry`: word index; `slotUnit`: place in units.
  */
-import { Directory, NO_ENTRY } from './directory.js';
+import { Directory } from './directory.js';
 import { KeyCells } from './key-cells.js';
-import { SLOT_ENTRY, SLOT_KEY, SLOT_UNITS, UNIT_BYTES, UNIT_WORDS } from './layout.js';
+import {
+  type EntryWord,
+  NO_ENTRY,
+  NO_SLOT,
+  SLOT_ENTRY,
+  SLOT_KEY,
+  SLOT_UNITS,
+  type SlotUnit,
+  slotWord,
+  UNIT_BYTES,
+} from './layout.js';
 import type { MessageKey } from './message-key.js';
 import type { Region } from './region.js';
 import { Segments } from './segments.js';
@@ -66,27 +76,27 @@ export class PublishedBodies {
   }
 
   /** The entry of the message that the key names, or NO_ENTRY. */
-  entryOf(key: MessageKey): number {
+  entryOf(key: MessageKey): EntryWord {
     return this.#directory.find(key);
   }
 
-  /** The slot of the key's message at exactly the key's coordinates, if it may be served now, or 0. Marks it as used. */
-  findForUse(key: MessageKey): number {
+  /** The slot of the key's message at exactly the key's coordinates, if it may be served now, or NO_SLOT. Marks it as used. */
+  findForUse(key: MessageKey): SlotUnit {
     const entry = this.#directory.find(key);
-    if (entry === NO_ENTRY) return 0;
+    if (entry === NO_ENTRY) return NO_SLOT;
     const slotUnit = this.#directory.slotUnitOf(entry);
-    if (!key.locatesSlot(this.#words, slotUnit * UNIT_WORDS + SLOT_KEY)) return 0;
+    if (!key.locatesSlot(this.#words, slotWord(slotUnit) + SLOT_KEY)) return NO_SLOT;
     if (this.#isExpired(entry)) {
       this.#expired++;
       this.#drop(entry);
-      return 0;
+      return NO_SLOT;
     }
-    if (!this.cells.isCurrent(slotUnit)) return 0;
+    if (!this.cells.isCurrent(slotUnit)) return NO_SLOT;
     this.#directory.markUsed(entry);
     return slotUnit;
   }
 
-  slotUnitOf(entry: number): number {
+  slotUnitOf(entry: EntryWord): SlotUnit {
     return this.#directory.slotUnitOf(entry);
   }
 
@@ -94,12 +104,11 @@ export class PublishedBodies {
    * Whether a body may take the place of what its key holds. Reads of one message can overtake each other, so an older
    * body never replaces a newer one; where each is newer in one respect neither is to be trusted and the old one goes.
    */
-  admits(key: MessageKey, slotUnit: number): boolean {
+  admits(key: MessageKey, slotUnit: SlotUnit): boolean {
     const entry = this.#directory.find(key);
     if (entry === NO_ENTRY) return true;
     const heldUnit = this.#directory.slotUnitOf(entry);
-    if (!key.locatesSlot(this.#words, heldUnit * UNIT_WORDS + SLOT_KEY) || this.#isExpired(entry))
-      return true;
+    if (!key.locatesSlot(this.#words, slotWord(heldUnit) + SLOT_KEY) || this.#isExpired(entry)) return true;
     const revision = compareRevisions(this.#region, slotUnit, heldUnit);
     const version = compareVersions(this.#region, slotUnit, heldUnit);
     if (revision >= 0 && version >= 0) return true;
@@ -108,25 +117,25 @@ export class PublishedBodies {
   }
 
   /** Publishes a reserved slot under its key, in place of what the key held or of what must go from its bucket. */
-  enter(key: MessageKey, slotUnit: number, bodyBytes: number, expiresAtMs: number): void {
+  enter(key: MessageKey, slotUnit: SlotUnit, bodyBytes: number, expiresAtMs: number): void {
     const directory = this.#directory;
     const { hashHi, hashLo } = key;
     let entry = directory.find(key);
     if (entry === NO_ENTRY) entry = this.#vacate(hashHi);
     const replacedUnit = directory.slotUnitOf(entry);
-    this.#words[slotUnit * UNIT_WORDS + SLOT_ENTRY] = entry;
+    this.#words[slotWord(slotUnit) + SLOT_ENTRY] = entry;
     this.segments.settle(slotUnit);
     directory.open(entry);
     directory.fill(entry, hashHi, hashLo, slotUnit, bodyBytes, this.cells.cellOf(slotUnit), expiresAtMs);
     directory.close(entry);
     this.#account(slotUnit, 1);
-    if (replacedUnit === 0) return;
+    if (replacedUnit === NO_SLOT) return;
     this.#account(replacedUnit, -1);
     this.segments.free(replacedUnit);
   }
 
   /** Takes a body out and zeroes it. */
-  remove(entry: number): void {
+  remove(entry: EntryWord): void {
     this.#removed++;
     this.#drop(entry);
   }
@@ -157,16 +166,16 @@ export class PublishedBodies {
   }
 
   /** An empty entry of a hash's bucket, if need be after its former body has gone. */
-  #vacate(hashHi: number): number {
+  #vacate(hashHi: number): EntryWord {
     const entry = this.#directory.placeFor(hashHi, this.nowMs, this.segments);
-    if (this.#directory.slotUnitOf(entry) !== 0) {
+    if (this.#directory.slotUnitOf(entry) !== NO_SLOT) {
       this.#countGone(entry);
       this.#drop(entry);
     }
     return entry;
   }
 
-  #drop(entry: number): void {
+  #drop(entry: EntryWord): void {
     const slotUnit = this.#directory.slotUnitOf(entry);
     this.#account(slotUnit, -1);
     this.#directory.empty(entry);
@@ -174,36 +183,37 @@ export class PublishedBodies {
   }
 
   /** A second chance for bodies that were used since the last one. */
-  #keeps(entry: number): boolean {
+  #keeps(entry: EntryWord): boolean {
     if (!this.#directory.isUsed(entry) || this.#isExpired(entry)) return false;
     this.#directory.clearUsed(entry);
     return true;
   }
 
   /** A body whose segment is reclaimed; its bytes are the segment's to overwrite. */
-  #leaveSegment(entry: number): void {
+  #leaveSegment(entry: EntryWord): void {
     this.#countGone(entry);
     this.#account(this.#directory.slotUnitOf(entry), -1);
     this.#directory.empty(entry);
   }
 
-  #countGone(entry: number): void {
+  #countGone(entry: EntryWord): void {
     if (this.#isExpired(entry)) this.#expired++;
     else this.#evicted++;
   }
 
   /** Counts a published body in (1) or out (-1). */
-  #account(slotUnit: number, change: number): void {
+  #account(slotUnit: SlotUnit, change: number): void {
     this.#count += change;
-    this.#usedUnits += change * (this.#words[slotUnit * UNIT_WORDS + SLOT_UNITS] as number);
+    this.#usedUnits += change * (this.#words[slotWord(slotUnit) + SLOT_UNITS] as number);
     this.cells.count(slotUnit, change);
   }
 
-  #isExpired(entry: number): boolean {
+  #isExpired(entry: EntryWord): boolean {
     return this.#directory.expiresAtMs(entry) <= this.nowMs;
   }
 
-  #entryOf(slotUnit: number): number {
-    return this.#words[slotUnit * UNIT_WORDS + SLOT_ENTRY] as number;
+  #entryOf(slotUnit: SlotUnit): EntryWord {
+    // SLOT_ENTRY holds nothing else while the slot is published.
+    return this.#words[slotWord(slotUnit) + SLOT_ENTRY] as EntryWord;
   }
 }

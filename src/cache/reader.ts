@@ -1,7 +1,7 @@
 /**
  * Reads bodies from a region that another thread or process writes: the shared-memory path of gateways.
  *
- *     lease, generation → entry → sequence s (even) → copy header and body → fence → sequence still s?
+ *     lease, generation → entry → sequence s (even) → compare header, copy body → fence → sequence still s?
  *
  * The copy may be torn, so nothing of it is believed before the last step, and every place and length is held to its bounds
  * before it is used. The fence is a read-modify-write on a word of the reader's own: a load of the sequence alone would
@@ -46,15 +46,19 @@ export const READ_MISS = -1;
 /** The body is there but longer than the room given; bodyBytes says how long. */
 export const READ_NO_ROOM = -2;
 
+/** Revision, version, lengths and result. */
+const JUDGED_FROM = SLOT_REVISION;
+const JUDGED_TO = SLOT_CODE + 1;
+
 export class RegionReader {
   readonly #region: Region;
   readonly #words: Int32Array;
   readonly #key: MessageKey;
   readonly #copier: BodyCopier;
   readonly #fence = new Int32Array(1);
-  /** A private copy of the last slot header: judged instead of the shared one. */
-  readonly #header = new Int32Array(SLOT_HEADER_WORDS);
-  readonly #headerBytes = new Uint8Array(this.#header.buffer);
+  /** A private copy of what a caller may ask of the last slot header, at its offsets. */
+  readonly #judged = new Int32Array(SLOT_HEADER_WORDS);
+  readonly #judgedBytes = new Uint8Array(this.#judged.buffer);
 
   constructor(region: Region) {
     this.#region = region;
@@ -86,19 +90,19 @@ export class RegionReader {
 
   /** Length of the body that was last read or did not fit, in bytes. */
   get bodyBytes(): number {
-    return this.#header[SLOT_BODY_BYTES] as number;
+    return this.#judged[SLOT_BODY_BYTES] as number;
   }
 
   /** ResultCode of the body last read. */
   get code(): number {
-    return this.#header[SLOT_CODE] as number;
+    return this.#judged[SLOT_CODE] as number;
   }
 
   /** Whether the body last read is at or above a floor: floorAt −1 = no revision floor, version 0 = none. */
   meetsFloor(floorBytes: Uint8Array, floorAt: number, summaryVersion: bigint): boolean {
-    if (floorAt >= 0 && compareIdAt(this.#headerBytes, SLOT_REVISION * WORD_BYTES, floorBytes, floorAt) < 0)
+    if (floorAt >= 0 && compareIdAt(this.#judgedBytes, SLOT_REVISION * WORD_BYTES, floorBytes, floorAt) < 0)
       return false;
-    return summaryVersion <= 0n || summaryVersionAt(this.#header, 0) >= summaryVersion;
+    return summaryVersion <= 0n || summaryVersionAt(this.#judged, 0) >= summaryVersion;
   }
 
   #readEntry(entry: number, target: Uint8Array, targetAt: number, nowMs: number): number {
@@ -111,9 +115,9 @@ export class RegionReader {
     const expiresAtMs = this.#region.floats[(entry >> 1) + ENTRY_EXPIRY_F64] as number;
     if (!this.#isWithinArena(slotUnit, bodyBytes) || !(nowMs < expiresAtMs)) return READ_MISS;
     const word = slotUnit * UNIT_WORDS;
-    const header = this.#header;
-    for (let i = 0; i < SLOT_HEADER_WORDS; i++) header[i] = words[word + i] as number;
-    if (!this.#headerFits(bodyBytes)) return READ_MISS;
+    if (!this.#isOfKey(word, bodyBytes)) return READ_MISS;
+    const judged = this.#judged;
+    for (let i = JUDGED_FROM; i < JUDGED_TO; i++) judged[i] = words[word + i] as number;
     const hasRoom = bodyBytes <= target.length - targetAt;
     if (hasRoom) this.#copier.copy(word + SLOT_HEADER_WORDS, bodyBytes, target, targetAt);
     // A release and an acquire: the loads above stay above, the load below stays below.
@@ -134,14 +138,16 @@ export class RegionReader {
     );
   }
 
-  /** Whether the copied header is of the key's message and agrees with the entry, under a key that still exists. */
-  #headerFits(bodyBytes: number): boolean {
-    const header = this.#header;
-    if (header[SLOT_STATE] !== SlotState.PUBLISHED || header[SLOT_BODY_BYTES] !== bodyBytes) return false;
-    if (!this.#key.namesSlot(header, SLOT_KEY) || !this.#key.locatesSlot(header, SLOT_KEY)) return false;
+  /** Whether a slot is of the key's reference and agrees with its entry, under a key that still exists. */
+  #isOfKey(word: number, bodyBytes: number): boolean {
+    const words = this.#words;
+    const key = this.#key;
+    if (!key.namesSlot(words, word + SLOT_KEY) || !key.locatesSlot(words, word + SLOT_KEY)) return false;
+    if (words[word + SLOT_STATE] !== SlotState.PUBLISHED || words[word + SLOT_BODY_BYTES] !== bodyBytes)
+      return false;
     const { cellsWord, cellCount } = this.#region.geometry;
-    const cell = header[SLOT_CELL] as number;
+    const cell = words[word + SLOT_CELL] as number;
     if (cell < 0 || cell >= cellCount) return false;
-    return Atomics.load(this.#words, cellsWord + cell) === header[SLOT_CELL_GENERATION];
+    return Atomics.load(words, cellsWord + cell) === words[word + SLOT_CELL_GENERATION];
   }
 }

@@ -5,7 +5,7 @@
  */
 import { strict as assert } from 'node:assert';
 import type { BodySlot } from '../domain/ports.js';
-import { SLOT_HASH_LO, SLOT_HEADER_BYTES, SLOT_KEY, UNIT_BYTES, UNIT_WORDS } from './layout.js';
+import { SLOT_HASH_LO, SLOT_HEADER_BYTES, SLOT_KEY, type SlotUnit, slotWord, UNIT_BYTES } from './layout.js';
 import type { MessageKey } from './message-key.js';
 import type { Region } from './region.js';
 
@@ -17,13 +17,13 @@ export class Reservation implements BodySlot {
   readonly at: number;
   readonly bodyBytes: number;
   readonly shared = true;
-  readonly slotUnit: number;
+  readonly slotUnit: SlotUnit;
   /** The message was removed meanwhile: what was read of it must not be cached. */
   cancelled = false;
   isOpen = true;
   next: Reservation | undefined;
 
-  constructor(bytes: Uint8Array, slotUnit: number, bodyBytes: number, next: Reservation | undefined) {
+  constructor(bytes: Uint8Array, slotUnit: SlotUnit, bodyBytes: number, next: Reservation | undefined) {
     this.bytes = bytes;
     this.at = slotUnit * UNIT_BYTES + SLOT_HEADER_BYTES;
     this.bodyBytes = bodyBytes;
@@ -48,7 +48,7 @@ export class Reservations {
   }
 
   /** Registers a slot whose header is written. */
-  add(slotUnit: number, bodyBytes: number): Reservation {
+  add(slotUnit: SlotUnit, bodyBytes: number): Reservation {
     const chain = this.#chainOf(this.#hashLoOf(slotUnit));
     const reservation = new Reservation(this.#bytes, slotUnit, bodyBytes, this.#chains[chain]);
     this.#chains[chain] = reservation;
@@ -83,8 +83,7 @@ export class Reservations {
   cancel(key: MessageKey): void {
     let reservation = this.#chains[this.#chainOf(key.hashLo)];
     for (; reservation !== undefined; reservation = reservation.next) {
-      if (key.namesSlot(this.#words, reservation.slotUnit * UNIT_WORDS + SLOT_KEY))
-        reservation.cancelled = true;
+      if (key.namesSlot(this.#words, slotWord(reservation.slotUnit) + SLOT_KEY)) reservation.cancelled = true;
     }
   }
 
@@ -96,8 +95,8 @@ export class Reservations {
     }
   }
 
-  #hashLoOf(slotUnit: number): number {
-    return this.#words[slotUnit * UNIT_WORDS + SLOT_HASH_LO] as number;
+  #hashLoOf(slotUnit: SlotUnit): number {
+    return this.#words[slotWord(slotUnit) + SLOT_HASH_LO] as number;
   }
 
   #chainOf(hashLo: number): number {

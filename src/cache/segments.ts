@@ -10,22 +10,30 @@
  * Owned by the writer's thread; the accounts lie outside the region, because a writer that restarts makes a new one.
  */
 import { strict as assert } from 'node:assert';
-import { type Geometry, SLOT_HEADER_WORDS, SLOT_STATE, SLOT_UNITS, SlotState, UNIT_WORDS } from './layout.js';
+import {
+  type Geometry,
+  NO_SLOT,
+  SLOT_HEADER_WORDS,
+  SLOT_STATE,
+  SLOT_UNITS,
+  SlotState,
+  type SlotUnit,
+  slotWord,
+  UNIT_WORDS,
+} from './layout.js';
 import type { Region } from './region.js';
 
-/** No slot can be had. 0 is the region's header, never a slot. */
-export const NO_SLOT = 0;
 const NONE = -1;
 
 /** Who knows which entry a slot belongs to. `slotUnit`: place in units from the region's start. */
 export interface SlotOwner {
   /** Whether a published body survives the reclaim of its segment; clears its used mark. */
-  keeps(slotUnit: number): boolean;
+  keeps(slotUnit: SlotUnit): boolean;
   /** It does not: its entry goes. The bytes are overwritten or zeroed by the caller. */
-  evict(slotUnit: number): void;
+  evict(slotUnit: SlotUnit): void;
   /** Around the move of a survivor's bytes. */
-  beforeMove(slotUnit: number): void;
-  afterMove(slotUnit: number): void;
+  beforeMove(slotUnit: SlotUnit): void;
+  afterMove(slotUnit: SlotUnit): void;
 }
 
 const SegmentState = { FREE: 0, OPEN: 1, CLOSED: 2 } as const;
@@ -82,33 +90,34 @@ export class Segments {
    * A reserved slot of so many units (at most slotUnitsMax) with zeroed bytes beyond its state and size, or NO_SLOT when every segment
    * that could give one has reserved slots. Amortised O(1): a reclaim walks one segment and frees half of it.
    */
-  allocate(units: number): number {
+  allocate(units: number): SlotUnit {
     assert(units <= this.#geometry.slotUnitsMax);
     if (this.#open === NONE || !this.#fits(units)) {
       if (!this.#openAnother()) return NO_SLOT;
       assert(this.#fits(units), 'a reclaimed segment has room for the largest slot');
     }
     const segment = this.#open;
-    const slotUnit = this.#startOf(segment) + (this.#writtenUnits[segment] as number);
+    // Where the last slot of the segment ends, the next begins.
+    const slotUnit = (this.#startOf(segment) + (this.#writtenUnits[segment] as number)) as SlotUnit;
     this.#writtenUnits[segment] = (this.#writtenUnits[segment] as number) + units;
     this.#liveUnits[segment] = (this.#liveUnits[segment] as number) + units;
     this.#reserved[segment] = (this.#reserved[segment] as number) + 1;
-    const word = slotUnit * UNIT_WORDS;
+    const word = slotWord(slotUnit);
     this.#words[word + SLOT_STATE] = SlotState.RESERVED;
     this.#words[word + SLOT_UNITS] = units;
     return slotUnit;
   }
 
   /** A reserved slot was published: it may move from now on. */
-  settle(slotUnit: number): void {
+  settle(slotUnit: SlotUnit): void {
     this.#unreserve(this.#segmentOf(slotUnit));
-    this.#words[slotUnit * UNIT_WORDS + SLOT_STATE] = SlotState.PUBLISHED;
+    this.#words[slotWord(slotUnit) + SLOT_STATE] = SlotState.PUBLISHED;
   }
 
   /** Gives a slot's bytes back and zeroes them. No entry points to it any more. */
-  free(slotUnit: number): void {
+  free(slotUnit: SlotUnit): void {
     const words = this.#words;
-    const word = slotUnit * UNIT_WORDS;
+    const word = slotWord(slotUnit);
     const units = words[word + SLOT_UNITS] as number;
     const segment = this.#segmentOf(slotUnit);
     if (words[word + SLOT_STATE] === SlotState.RESERVED) this.#unreserve(segment);
@@ -128,7 +137,7 @@ export class Segments {
   }
 
   /** Age of what lies at a place: lower is older. */
-  ageRankOf(slotUnit: number): number {
+  ageRankOf(slotUnit: SlotUnit): number {
     const segment = this.#segmentOf(slotUnit);
     return (
       (this.#openedAs[segment] as number) * this.#geometry.segmentUnits + (slotUnit - this.#startOf(segment))
@@ -194,25 +203,27 @@ export class Segments {
     const end = start + (this.#writtenUnits[segment] as number);
     const keptEndMax = start + this.#geometry.segmentUnits / 2;
     let keptEnd = start;
-    for (let slotUnit = start; slotUnit < end; ) {
-      const word = slotUnit * UNIT_WORDS;
+    for (let place = start; place < end; ) {
+      // Slots follow each other without a gap.
+      const slotUnit = place as SlotUnit;
+      const word = slotWord(slotUnit);
       const units = words[word + SLOT_UNITS] as number;
       if (words[word + SLOT_STATE] === SlotState.PUBLISHED) {
         if (keptEnd + units <= keptEndMax && owner.keeps(slotUnit)) {
-          if (slotUnit !== keptEnd) this.#move(slotUnit, keptEnd, units);
+          if (slotUnit !== keptEnd) this.#move(slotUnit, keptEnd as SlotUnit, units);
           keptEnd += units;
         } else {
           owner.evict(slotUnit);
         }
       }
-      slotUnit += units;
+      place += units;
     }
     this.#zero(keptEnd, end);
     this.#writtenUnits[segment] = keptEnd - start;
     this.#liveUnits[segment] = keptEnd - start;
   }
 
-  #move(fromUnit: number, toUnit: number, units: number): void {
+  #move(fromUnit: SlotUnit, toUnit: SlotUnit, units: number): void {
     this.#owner.beforeMove(fromUnit);
     this.#floats.copyWithin(toUnit * 2, fromUnit * 2, (fromUnit + units) * 2);
     this.#owner.afterMove(toUnit);
@@ -229,7 +240,7 @@ export class Segments {
     if (left === 0 && this.#state[segment] === SegmentState.CLOSED) this.#closedReserved--;
   }
 
-  #segmentOf(slotUnit: number): number {
+  #segmentOf(slotUnit: SlotUnit): number {
     return (slotUnit - this.#geometry.arenaUnit) >> this.#segmentShift;
   }
 

@@ -7,6 +7,7 @@ import type { BodyIdentity } from '../domain/ports.js';
 import type { NameAt } from './floors.js';
 import {
   KEY_MESSAGE,
+  KEY_WORDS,
   SLOT_BLOCK_A_BYTES,
   SLOT_BODY_BYTES,
   SLOT_CODE,
@@ -17,27 +18,33 @@ import {
   SLOT_REVISION,
   SLOT_VERSION_HI,
   SLOT_VERSION_LO,
+  type SlotUnit,
+  slotWord,
   UNIT_BYTES,
-  UNIT_WORDS,
   WORD_BYTES,
 } from './layout.js';
-import type { MessageKey } from './message-key.js';
+import { type MessageKey, wordOf } from './message-key.js';
 import type { Region } from './region.js';
+
+/** Splits 64-bit numbers into words without making bigints. */
+const split64 = new BigInt64Array(1);
+const split32 = new Int32Array(split64.buffer);
 
 /** Writes all but state, size and the key's cell. `key` holds the identity's name and coordinates. */
 export function writeSlotHeader(
   region: Region,
-  slotUnit: number,
+  slotUnit: SlotUnit,
   identity: BodyIdentity,
   key: MessageKey,
 ): void {
   const { words } = region;
-  const word = slotUnit * UNIT_WORDS;
-  words.set(key.words, word + SLOT_KEY);
-  region.bytes.set(identity.revision, revisionAt(slotUnit));
-  // An Int32Array keeps the low 32 bits as they are; versions are signed 64-bit.
-  words[word + SLOT_VERSION_HI] = Number(identity.summaryVersion >> 32n);
-  words[word + SLOT_VERSION_LO] = Number(identity.summaryVersion & 0xffff_ffffn);
+  const word = slotWord(slotUnit);
+  for (let i = 0; i < KEY_WORDS; i++) words[word + SLOT_KEY + i] = key.words[i] as number;
+  const { revision } = identity;
+  for (let i = 0; i < 4; i++) words[word + SLOT_REVISION + i] = wordOf(revision, i * WORD_BYTES);
+  split64[0] = identity.summaryVersion;
+  words[word + SLOT_VERSION_HI] = split32[1] as number;
+  words[word + SLOT_VERSION_LO] = split32[0] as number;
   words[word + SLOT_BODY_BYTES] = identity.bodyBytes;
   words[word + SLOT_BLOCK_A_BYTES] = identity.blockABytes;
   words[word + SLOT_CODE] = identity.code;
@@ -47,7 +54,7 @@ export function writeSlotHeader(
 }
 
 /** Byte offset of the 16 bytes of revision. */
-export function revisionAt(slotUnit: number): number {
+export function revisionAt(slotUnit: SlotUnit): number {
   return slotUnit * UNIT_BYTES + SLOT_REVISION * WORD_BYTES;
 }
 
@@ -58,10 +65,10 @@ export function summaryVersionAt(words: Int32Array, word: number): bigint {
 }
 
 /** The message's name where it lies in a header. */
-export function messageNameAt(region: Region, slotUnit: number): NameAt {
+export function messageNameAt(region: Region, slotUnit: SlotUnit): NameAt {
   const keyAt = slotUnit * UNIT_BYTES + SLOT_KEY * WORD_BYTES;
   return {
-    hash: region.words[slotUnit * UNIT_WORDS + SLOT_HASH_LO] as number,
+    hash: region.words[slotWord(slotUnit) + SLOT_HASH_LO] as number,
     tenantBytes: region.bytes,
     tenantAt: keyAt,
     messageBytes: region.bytes,
@@ -70,9 +77,9 @@ export function messageNameAt(region: Region, slotUnit: number): NameAt {
 }
 
 /** Whether block A of a slot is that of an identity: same revision, result and length. Name and key are compared elsewhere. */
-export function hasBlockAOf(region: Region, slotUnit: number, identity: BodyIdentity): boolean {
+export function hasBlockAOf(region: Region, slotUnit: SlotUnit, identity: BodyIdentity): boolean {
   const { words } = region;
-  const word = slotUnit * UNIT_WORDS;
+  const word = slotWord(slotUnit);
   return (
     words[word + SLOT_CODE] === identity.code &&
     words[word + SLOT_BLOCK_A_BYTES] === identity.blockABytes &&
@@ -81,15 +88,15 @@ export function hasBlockAOf(region: Region, slotUnit: number, identity: BodyIden
 }
 
 /** How two bodies of one message compare: in their revisions and in their summary versions (negative, 0 or positive). */
-export function compareRevisions(region: Region, slotUnit: number, otherUnit: number): number {
+export function compareRevisions(region: Region, slotUnit: SlotUnit, otherUnit: SlotUnit): number {
   return compareIdAt(region.bytes, revisionAt(slotUnit), region.bytes, revisionAt(otherUnit));
 }
 
 /** As compareRevisions, for the summary versions; no bigint is made. */
-export function compareVersions(region: Region, slotUnit: number, otherUnit: number): number {
+export function compareVersions(region: Region, slotUnit: SlotUnit, otherUnit: SlotUnit): number {
   const { words } = region;
-  const word = slotUnit * UNIT_WORDS;
-  const other = otherUnit * UNIT_WORDS;
+  const word = slotWord(slotUnit);
+  const other = slotWord(otherUnit);
   const high = (words[word + SLOT_VERSION_HI] as number) - (words[other + SLOT_VERSION_HI] as number);
   if (high !== 0) return high;
   return (

@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import { Floors, isBelow, type NameAt } from '../../src/cache/floors.js';
+import { activity, message, tenant } from './cache-fixture.js';
+
+function name(number: number, hash = number): NameAt {
+  return { hash, tenantBytes: tenant(1), tenantAt: 0, messageBytes: message(number), messageAt: 0 };
+}
+
+describe('Floors', () => {
+  it('keeps the higher revision and the higher version, each for itself', () => {
+    const floors = new Floors(10, 1000);
+    floors.raise(name(1), { activityId: activity(5), summaryVersion: 2n }, 0);
+    floors.raise(name(1), { activityId: activity(4), summaryVersion: 3n }, 0);
+    expect(floors.floorOf(name(1))).toMatchObject({ activityId: activity(5), summaryVersion: 3n });
+    floors.raise(name(1), { activityId: undefined, summaryVersion: 1n }, 0);
+    floors.raise(name(1), { activityId: activity(6), summaryVersion: 0n }, 0);
+    expect(floors.floorOf(name(1))).toMatchObject({ activityId: activity(6), summaryVersion: 3n });
+  });
+
+  it('owns its bytes: a reused buffer does not change a floor', () => {
+    const floors = new Floors(10, 1000);
+    const id = activity(5);
+    floors.raise(name(1), { activityId: id, summaryVersion: 0n }, 0);
+    id.fill(0);
+    expect(floors.floorOf(name(1))?.activityId).toEqual(activity(5));
+  });
+
+  it('tells messages of one hash apart', () => {
+    const floors = new Floors(10, 1000);
+    floors.raise(name(1, 77), { activityId: activity(5), summaryVersion: 0n }, 0);
+    expect(floors.floorOf(name(2, 77))).toBeUndefined();
+    floors.settle(name(2, 77));
+    expect(floors.size).toBe(1);
+  });
+
+  it('counts the age from the last raise', () => {
+    const floors = new Floors(10, 1000);
+    floors.raise(name(1), { activityId: activity(5), summaryVersion: 0n }, 0);
+    floors.raise(name(2), { activityId: activity(5), summaryVersion: 0n }, 100);
+    floors.raise(name(1), { activityId: activity(5), summaryVersion: 0n }, 500);
+    floors.sweep(1100);
+    expect(floors.floorOf(name(2))).toBeUndefined();
+    expect(floors.floorOf(name(1))).toBeDefined();
+    floors.sweep(1500);
+    expect(floors.size).toBe(0);
+  });
+
+  it('sweeps a bounded number at a time', () => {
+    const floors = new Floors(1000, 10);
+    for (let number = 0; number < 200; number++) {
+      floors.raise(name(number), { activityId: undefined, summaryVersion: 1n }, 0);
+    }
+    floors.sweep(10);
+    expect(floors.size).toBeGreaterThan(100);
+    for (let round = 0; round < 4; round++) floors.sweep(10);
+    expect(floors.size).toBe(0);
+  });
+
+  it('a full table still raises the floors that it has', () => {
+    const floors = new Floors(1, 1000);
+    floors.raise(name(1), { activityId: activity(1), summaryVersion: 0n }, 0);
+    floors.raise(name(1), { activityId: activity(2), summaryVersion: 0n }, 0);
+    expect(floors.floorOf(name(1))).toMatchObject({ activityId: activity(2) });
+  });
+});
+
+describe('isBelow', () => {
+  it('compares revisions as 16-byte numbers and versions as numbers', () => {
+    const floor = { activityId: activity(256), summaryVersion: 5n };
+    expect(isBelow(floor, activity(255), 0, 5n)).toBe(true);
+    expect(isBelow(floor, activity(256), 0, 4n)).toBe(true);
+    expect(isBelow(floor, activity(256), 0, 5n)).toBe(false);
+    expect(isBelow({ ...floor, activityId: undefined }, activity(0), 0, 5n)).toBe(false);
+  });
+});
