@@ -2,7 +2,8 @@
  * Reads an encoded MessageBody (proto/mailjoin.proto) back into a typed object: for gateways that look inside, for
  * people's JSON, and for checks. The gateway's hot path does not need it: bodies are placed into frames unchanged.
  */
-import { WireError, WireReader } from './wire.js';
+import { bigintOf, bytesOf, int32Of } from './field-reading.js';
+import { WireReader } from './wire.js';
 
 /** A decoded body. Ids are raw bytes; 64-bit numbers are bigints; absent fields are undefined. Byte fields are views. */
 export interface MessageBody {
@@ -165,24 +166,7 @@ function readCount(bytes: Uint8Array): [string, number] {
   return [key, count];
 }
 
-function bytesOf(reader: WireReader, tag: number): Uint8Array {
-  if ((tag & 7) !== 2) throw new WireError(`field ${tag >>> 3} has another wire type`);
-  return reader.view();
-}
-
 function textOf(reader: WireReader, tag: number): string {
   const bytes = bytesOf(reader, tag);
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
-}
-
-function bigintOf(reader: WireReader, tag: number): bigint {
-  if ((tag & 7) !== 0) throw new WireError(`field ${tag >>> 3} has another wire type`);
-  reader.uint64();
-  return reader.value64;
-}
-
-function int32Of(reader: WireReader, tag: number): number {
-  if ((tag & 7) !== 0) throw new WireError(`field ${tag >>> 3} has another wire type`);
-  reader.uint64();
-  return reader.lo | 0;
 }

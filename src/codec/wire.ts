@@ -23,7 +23,7 @@ export class WireReader {
   at: number;
   /** Offset behind the last byte of the message being read. */
   end: number;
-  /** Halves of the last 64-bit varint, unsigned. */
+  /** Halves of the last 64-bit value, unsigned. */
   hi = 0;
   lo = 0;
 
@@ -83,7 +83,7 @@ export class WireReader {
     throw new WireError('varint above 64 bits');
   }
 
-  /** The last 64-bit varint as an unsigned bigint. */
+  /** The last 64-bit value as an unsigned bigint. */
   get value64(): bigint {
     return (BigInt(this.hi) << 32n) | BigInt(this.lo);
   }
@@ -125,6 +125,15 @@ export class WireReader {
       default:
         this.advance((tag & 7) === WireType.I64 ? 8 : 4);
     }
+  }
+
+  /** A fixed 64-bit field into `hi` and `lo`. */
+  fixed64(): void {
+    this.advance(8);
+    const { bytes, at } = this;
+    const view = new DataView(bytes.buffer, bytes.byteOffset + at - 8, 8);
+    this.lo = view.getUint32(0, true);
+    this.hi = view.getUint32(4, true);
   }
 
   private advance(count: number): void {

@@ -95,6 +95,11 @@ const TABLE = {
     retryable: false,
     meaning: 'the message is larger than a message may be; nothing was written (B50)',
   },
+  RECORD_TOO_LARGE: {
+    status: 413,
+    retryable: false,
+    meaning: 'a record is larger than the log takes; it was not appended (B50)',
+  },
   MESSAGE_INVALID: {
     status: 400,
     retryable: false,

@@ -1,0 +1,42 @@
+/**
+ * Reads one field's value after its tag, holding the tag to the wire type that the field has. Throws WireError.
+ */
+import { WireError, type WireReader, WireType } from './wire.js';
+
+/** A view on the bytes of a length-delimited field. */
+export function bytesOf(reader: WireReader, tag: number): Uint8Array {
+  requireType(tag, WireType.BYTES);
+  return reader.view();
+}
+
+/** A uint64, or the two's complement of an int64. */
+export function bigintOf(reader: WireReader, tag: number): bigint {
+  requireType(tag, WireType.VARINT);
+  reader.uint64();
+  return reader.value64;
+}
+
+/** An int32: the low 32 bits, as protobuf has it. */
+export function int32Of(reader: WireReader, tag: number): number {
+  requireType(tag, WireType.VARINT);
+  reader.uint64();
+  return reader.lo | 0;
+}
+
+/** A sint32: zigzag. */
+export function zigzagOf(reader: WireReader, tag: number): number {
+  requireType(tag, WireType.VARINT);
+  reader.uint64();
+  return (reader.lo >>> 1) ^ -(reader.lo & 1);
+}
+
+/** A fixed64 as an unsigned bigint. */
+export function fixed64Of(reader: WireReader, tag: number): bigint {
+  requireType(tag, WireType.I64);
+  reader.fixed64();
+  return reader.value64;
+}
+
+function requireType(tag: number, wireType: number): void {
+  if ((tag & 7) !== wireType) throw new WireError(`field ${tag >>> 3} has another wire type`);
+}
