@@ -64,7 +64,15 @@ export function writeAad(
 ): void {
   target.set(tenantId, at);
   target.set(conversationId, at + 16);
-  const view = new DataView(target.buffer, target.byteOffset + at, AAD_BYTES);
-  view.setBigUint64(32, seq);
-  view.setInt32(40, keyVersion);
+  writeBigEndian(target, at + 32, Number(seq >> 32n));
+  writeBigEndian(target, at + 36, Number(seq & 0xffff_ffffn));
+  writeBigEndian(target, at + 40, keyVersion);
+}
+
+/** 32 bits, signed or not. */
+function writeBigEndian(target: Uint8Array, at: number, value: number): void {
+  target[at] = value >>> 24;
+  target[at + 1] = value >>> 16;
+  target[at + 2] = value >>> 8;
+  target[at + 3] = value;
 }

@@ -1,8 +1,9 @@
 /**
  * Single-flight: a message that any batch is fetching is awaited, not read again.
  *
- * A flight is registered under (tenant, message_id), so that an invalidation finds it; references with the same
- * message_id but other coordinates (a caller's mistake) are flights of their own behind the same key.
+ * A flight is registered under the hash of (tenant, message_id), so that an invalidation finds it; references with the
+ * same message_id but other coordinates (a caller's mistake) are flights of their own behind the same hash. Hashes are
+ * only hints: whatever is found is compared byte by byte.
  *
  *     registered ──land()──▶ gone          its result may be cached
  *         └──detach()──▶ detached ──▶ gone its result is served to those who waited, not cached
@@ -10,7 +11,8 @@
  * A flight lives as long as its reads, never as long as its first caller: waiters leave at their own deadlines.
  */
 import { strict as assert } from 'node:assert';
-import { type ConversationId, idKeyAt, type MessageId, type TenantId } from '../domain/ids.js';
+import { type ConversationId, equalIdAt, type MessageId, type TenantId } from '../domain/ids.js';
+import type { MessageAt } from '../domain/ports.js';
 import { ResultCode } from '../domain/result.js';
 import type { Batch } from './batch.js';
 
@@ -25,6 +27,8 @@ export class Flight {
   readonly conversationId: ConversationId;
   readonly seq: bigint;
   readonly messageId: MessageId;
+  /** The cache's hash of (tenant, message_id). */
+  readonly hash: number;
   waiters: Waiter[] = [];
   /** Invalidated while it was under way: what it brings must not be cached. */
   detached = false;
@@ -32,19 +36,38 @@ export class Flight {
   registered = false;
   /** What its waiters get when no further read is left: UNAVAILABLE or NOT_YET. */
   unmet: ResultCode = ResultCode.UNAVAILABLE;
-  /** Another flight of the same message_id with other coordinates. */
+  /** Another flight with the same hash: of the same message with other coordinates, or of another message. */
   sibling: Flight | undefined = undefined;
 
-  constructor(tenantId: TenantId, conversationId: ConversationId, seq: bigint, messageId: MessageId) {
+  constructor(
+    tenantId: TenantId,
+    conversationId: ConversationId,
+    seq: bigint,
+    messageId: MessageId,
+    hash: number,
+  ) {
     this.tenantId = tenantId;
     this.conversationId = conversationId;
     this.seq = seq;
     this.messageId = messageId;
+    this.hash = hash;
+  }
+
+  /** True when the flight is of exactly this reference. */
+  isOf(at: MessageAt): boolean {
+    const { seq } = this;
+    return (
+      Number(seq & 0xffff_ffffn) === at.seqLo &&
+      Number(seq >> 32n) === at.seqHi &&
+      equalIdAt(this.messageId, 0, at.bytes, at.messageAt) &&
+      equalIdAt(this.conversationId, 0, at.bytes, at.conversationAt) &&
+      equalIdAt(this.tenantId, 0, at.tenantId, 0)
+    );
   }
 }
 
 export class Flights {
-  private readonly byMessage = new Map<string, Flight>();
+  private readonly byHash = new Map<number, Flight>();
   private count = 0;
 
   /** Flights registered now. */
@@ -53,24 +76,15 @@ export class Flights {
   }
 
   /** The registered flight of exactly this reference, or undefined. */
-  find(
-    tenantId: TenantId,
-    conversationId: ConversationId,
-    seq: bigint,
-    messageId: MessageId,
-  ): Flight | undefined {
-    let flight = this.byMessage.get(keyOf(tenantId, messageId));
-    while (flight !== undefined) {
-      if (flight.seq === seq && sameBytes(flight.conversationId, conversationId)) return flight;
-      flight = flight.sibling;
-    }
-    return undefined;
+  find(hash: number, at: MessageAt): Flight | undefined {
+    let flight = this.byHash.get(hash);
+    while (flight !== undefined && !flight.isOf(at)) flight = flight.sibling;
+    return flight;
   }
 
   register(flight: Flight): void {
-    const key = keyOf(flight.tenantId, flight.messageId);
-    flight.sibling = this.byMessage.get(key);
-    this.byMessage.set(key, flight);
+    flight.sibling = this.byHash.get(flight.hash);
+    this.byHash.set(flight.hash, flight);
     flight.registered = true;
     this.count++;
   }
@@ -79,39 +93,29 @@ export class Flights {
   land(flight: Flight): void {
     if (!flight.registered) return;
     flight.registered = false;
-    const key = keyOf(flight.tenantId, flight.messageId);
-    const head = this.byMessage.get(key);
-    assert(head !== undefined, 'a registered flight is in the map');
-    if (head === flight) {
-      if (flight.sibling === undefined) this.byMessage.delete(key);
-      else this.byMessage.set(key, flight.sibling);
-    } else {
-      let before = head;
-      while (before.sibling !== flight) {
-        assert(before.sibling !== undefined, 'a registered flight is in the map');
-        before = before.sibling;
-      }
-      before.sibling = flight.sibling;
-    }
     this.count--;
+    const head = this.byHash.get(flight.hash);
+    if (head === flight) {
+      if (flight.sibling === undefined) this.byHash.delete(flight.hash);
+      else this.byHash.set(flight.hash, flight.sibling);
+      return;
+    }
+    let before = head;
+    while (before !== undefined && before.sibling !== flight) before = before.sibling;
+    assert(before !== undefined, 'a registered flight is in the map');
+    before.sibling = flight.sibling;
   }
 
   /** An invalidation: later arrivals read anew, and what is under way is not cached. */
-  detach(tenantId: TenantId, messageId: MessageId): void {
-    const key = keyOf(tenantId, messageId);
-    for (let flight = this.byMessage.get(key); flight !== undefined; flight = flight.sibling) {
+  detach(hash: number, tenantId: TenantId, messageId: MessageId): void {
+    let next = this.byHash.get(hash);
+    while (next !== undefined) {
+      const flight = next;
+      next = flight.sibling;
+      if (!equalIdAt(flight.messageId, 0, messageId, 0) || !equalIdAt(flight.tenantId, 0, tenantId, 0))
+        continue;
+      this.land(flight);
       flight.detached = true;
-      flight.registered = false;
-      this.count--;
     }
-    this.byMessage.delete(key);
   }
-}
-
-function keyOf(tenantId: TenantId, messageId: MessageId): string {
-  return idKeyAt(tenantId, 0) + idKeyAt(messageId, 0);
-}
-
-function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
-  return Buffer.compare(a, b) === 0;
 }

@@ -23,7 +23,7 @@ import {
 } from '../domain/ports.js';
 import { ResultCode } from '../domain/result.js';
 import { type Draft, draftBody, judge, openJobOf } from './body-build.js';
-import type { Flight, Flights } from './flights.js';
+import type { Flight, Flights, Waiter } from './flights.js';
 import type { ReadCostModel } from './read-cost-model.js';
 import type { ReadGate } from './read-gate.js';
 import { planStatements } from './statement-plan.js';
@@ -99,14 +99,22 @@ async function readRows(
 
 function groupRead(context: FetchContext, group: Group, flights: readonly Flight[]): GroupRead {
   const first = flights[0] as Flight;
-  const seqs = flights.map((flight) => flight.seq).sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
-  const distinct = seqs.filter((seq, index) => index === 0 || seq !== seqs[index - 1]);
+  const seqs = flights.map((flight) => flight.seq);
+  if (!isRising(seqs)) seqs.sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
   return {
     tenantId: first.tenantId,
     conversationId: first.conversationId,
     bucket: group.bucket,
-    statements: planStatements(distinct, context.costs),
+    statements: planStatements(isRising(seqs) ? seqs : [...new Set(seqs)], context.costs),
   };
+}
+
+/** Whether each is above the one before: sorted and distinct, as batches mostly are. */
+function isRising(seqs: readonly bigint[]): boolean {
+  for (let index = 1; index < seqs.length; index++) {
+    if ((seqs[index] as bigint) <= (seqs[index - 1] as bigint)) return false;
+  }
+  return true;
 }
 
 /** Settles what the rows settle; returns the flights that need another read. */
@@ -256,10 +264,21 @@ function settleDraft(context: FetchContext, draft: Draft, result: ResultCode, se
       return false;
     }
   }
-  flight.waiters = flight.waiters.filter(({ batch, first }) => !batch.settleBody(first, draft));
-  if (flight.waiters.length > 0) return false;
+  if (!serve(flight, draft)) return false;
   context.flights.land(flight);
   return true;
+}
+
+/** Serves a body to who waits; false when some still wait, because their floor is higher. */
+function serve(flight: Flight, draft: Draft): boolean {
+  const { waiters } = flight;
+  let left = 0;
+  for (let index = 0; index < waiters.length; index++) {
+    const waiter = waiters[index] as Waiter;
+    if (!waiter.batch.settleBody(waiter.first, draft)) waiters[left++] = waiter;
+  }
+  waiters.length = left;
+  return left === 0;
 }
 
 function settleAll(context: FetchContext, flight: Flight, code: ResultCode): void {

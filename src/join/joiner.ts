@@ -7,23 +7,15 @@
  */
 import type { JoinOutcome } from '../codec/join-outcome.js';
 import type { JoinRequest } from '../codec/join-request.js';
-import {
-  type ConversationId,
-  conversationIdOf,
-  ID_BYTES,
-  idKeyAt,
-  type MessageId,
-  messageIdOf,
-  type TenantId,
-} from '../domain/ids.js';
+import type { MessageId, TenantId } from '../domain/ids.js';
 import { FLIGHTS_MAX, GROUP_READS_MAX } from '../domain/limits.js';
-import { type Floor, NO_BODY } from '../domain/ports.js';
+import { type Floor, type MessageAt, NO_BODY } from '../domain/ports.js';
 import { ResultCode } from '../domain/result.js';
-import { bucketOf } from '../domain/seq.js';
 import { Batch } from './batch.js';
 import { CachedBody } from './cached-body.js';
-import { Flight, Flights } from './flights.js';
+import { Flights } from './flights.js';
 import { type FetchContext, fetchGroup, type Group } from './group-fetch.js';
+import { MissGroups } from './miss-groups.js';
 import { ReadGate } from './read-gate.js';
 
 export type JoinerOptions = Omit<FetchContext, 'flights' | 'gate'>;
@@ -71,14 +63,14 @@ export class Joiner {
 
   /** Drops a message from the cache, and keeps what is being read of it from being cached. */
   invalidate(tenantId: TenantId, messageId: MessageId): void {
-    this.context.flights.detach(tenantId, messageId);
+    this.detach(tenantId, messageId);
     this.context.cache.remove(tenantId, messageId);
   }
 
   /** A log event: installs its floor first, then drops what lies below (design: "be older than asked"). */
   raiseFloor(tenantId: TenantId, messageId: MessageId, floor: Floor): void {
     this.context.cache.raiseFloor(tenantId, messageId, floor, this.context.clock.nowMs());
-    this.context.flights.detach(tenantId, messageId);
+    this.detach(tenantId, messageId);
   }
 
   stats(): JoinStats {
@@ -86,67 +78,46 @@ export class Joiner {
     return { batches: this.batches, flights: flights.size, reads: gate.underWay };
   }
 
+  private detach(tenantId: TenantId, messageId: MessageId): void {
+    const { cache, flights } = this.context;
+    const at = { tenantId, bytes: messageId, messageAt: 0, conversationAt: 0, seqHi: 0, seqLo: 0 };
+    flights.detach(cache.hash(at), tenantId, messageId);
+  }
+
   /** Copies the hits, joins flights under way, and returns the groups that this batch must fetch. */
-  private plan(batch: Batch, nowMs: number): Iterable<Group> {
+  private plan(batch: Batch, nowMs: number): readonly Group[] {
     const { cache } = this.context;
     const { entries, receipt } = batch;
-    const firsts = batch.distinct((at) => cache.hash(at), new Int32Array(entries.count));
+    const hashes = new Int32Array(entries.count);
+    const firsts = batch.distinct((at) => cache.hash(at), hashes);
     receipt.entries = entries.count;
     receipt.messages = firsts.length;
-    const groups = new Map<string, Group>();
-    let tenantId: TenantId | undefined;
+    const misses = new MissGroups(batch);
     for (let index = 0; index < firsts.length; index++) {
       const first = firsts[index] as number;
-      const handle = cache.find(batch.point(first), nowMs);
-      if (handle !== NO_BODY && batch.settleBody(first, this.cached.at(handle))) {
-        receipt.cacheHits++;
-        continue;
-      }
-      // Flights outlive the batch: they own their ids.
-      tenantId ??= new Uint8Array(batch.request.tenantId) as TenantId;
-      this.await(batch, first, tenantId, groups);
+      const at = batch.point(first);
+      const handle = cache.find(at, nowMs);
+      if (handle !== NO_BODY && batch.settleBody(first, this.cached.at(handle))) receipt.cacheHits++;
+      else this.await(batch, first, at, hashes[first] as number, misses);
     }
-    receipt.groups = groups.size;
-    return groups.values();
+    receipt.groups = misses.groups.length;
+    return misses.groups;
   }
 
   /** Lets a chain wait for the flight of its message, which is started when there is none. */
-  private await(batch: Batch, first: number, tenantId: TenantId, groups: Map<string, Group>): void {
+  private await(batch: Batch, first: number, at: MessageAt, hash: number, misses: MissGroups): void {
     const { flights } = this.context;
-    const { entries } = batch;
-    const conversationId = idAt(entries.bytes, entries.conversationAt[first] as number, conversationIdOf);
-    const messageId = idAt(entries.bytes, entries.messageAt[first] as number, messageIdOf);
-    const seq = entries.seq(first);
-    const underWay = flights.find(tenantId, conversationId, seq, messageId);
-    if (underWay !== undefined) {
-      batch.receipt.flightsJoined++;
-      underWay.waiters.push({ batch, first });
-      return;
-    }
-    if (flights.size >= FLIGHTS_MAX) {
+    let flight = flights.find(hash, at);
+    if (flight !== undefined) batch.receipt.flightsJoined++;
+    else if (flights.size >= FLIGHTS_MAX) {
       batch.settle(first, ResultCode.UNAVAILABLE);
       return;
+    } else {
+      flight = misses.start(first, hash);
+      flights.register(flight);
     }
-    const flight = new Flight(tenantId, conversationId, seq, messageId);
     flight.waiters.push({ batch, first });
-    flights.register(flight);
-    const bucket = bucketOf(seq);
-    const name = `${idKeyAt(conversationId, 0)}${bucket}`;
-    const group = groups.get(name);
-    if (group === undefined) groups.set(name, { flights: [flight], receipt: batch.receipt, bucket });
-    else group.flights.push(flight);
   }
-}
-
-/** A copy of the id at an offset of a batch's columns. */
-function idAt<Id extends ConversationId | MessageId>(
-  bytes: Uint8Array,
-  at: number,
-  parse: (bytes: Uint8Array) => Id | undefined,
-): Id {
-  const id = parse(new Uint8Array(bytes.subarray(at, at + ID_BYTES)));
-  if (id === undefined) throw new RangeError('the columns hold whole ids');
-  return id;
 }
 
 async function settledOrDeadline(batch: Batch, deadlineMs: number): Promise<void> {
