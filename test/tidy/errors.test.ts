@@ -7,7 +7,7 @@ import { ROOT } from './source-scan.js';
 
 const ROW = /^\| `([A-Z_]+)` +\| (\d{3}|–) +\| (yes|no) +\| (.+?) +\|$/;
 
-/** The rows between the markers of scripts/readme-errors.mjs, in the shape of ERROR_TABLE. */
+/** The rows between the markers of scripts/readme-tables.mjs, in the shape of ERROR_TABLE. */
 function tableIn(readme: string): Record<string, { status: number; retryable: boolean; meaning: string }> {
   const block = /<!-- errors:begin -->\n([\s\S]*)<!-- errors:end -->/.exec(readme)?.[1] ?? '';
   const rows = block.split('\n').flatMap((line) => {
@@ -31,7 +31,7 @@ describe('the error table of the README', () => {
     expect(tableIn('no markers')).toEqual({});
   });
 
-  it('has every code with its status, whether a retry helps, and its meaning (else: npm run build && node scripts/readme-errors.mjs)', () => {
+  it('has every code with its status, whether a retry helps, and its meaning (else: npm run build && node scripts/readme-tables.mjs)', () => {
     expect(tableIn(readFileSync(join(ROOT, 'README.md'), 'utf8'))).toEqual(ERROR_TABLE);
   });
 });
