@@ -8,6 +8,7 @@ import { DekCache } from '../crypto/dek-cache.js';
 import { DestructionWatcher } from '../crypto/destruction-watcher.js';
 import { LocalKeyProvider } from '../crypto/local-key-provider.js';
 import { REGION_LEASE_MS_DEFAULT } from '../domain/limits.js';
+import type { BodyCacheStats } from '../domain/ports.js';
 import { Joiner } from '../join/joiner.js';
 import { READ_COST_MODEL_DEFAULT } from '../join/read-cost-model.js';
 import { Admission, admissionFor } from '../server/admission.js';
@@ -30,6 +31,7 @@ export interface Sidecar {
   readonly server: Server;
   readonly joiner: Joiner;
   readonly stores: Stores;
+  cacheStats(): BodyCacheStats;
   /** Stops serving and closes every part; resolves to the requests that the deadline cut off. */
   stop(withinMs: number): Promise<number>;
 }
@@ -154,6 +156,7 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Sid
     server,
     joiner,
     stores,
+    cacheStats: () => cache.stats(),
     stop: async (withinMs) => {
       const cutOff = await server.stop(withinMs);
       await closers.closeAll();
