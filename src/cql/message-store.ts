@@ -9,7 +9,7 @@
  */
 import { strict as assert } from 'node:assert';
 import { MailjoinError } from '../domain/errors.js';
-import { PARTITION_ROWS_MAX, TTL_SECONDS_MAX } from '../domain/limits.js';
+import { PARTITION_ROWS_MAX } from '../domain/limits.js';
 import {
   type Coordinates,
   type MessageRecord,
@@ -28,6 +28,7 @@ import type {
 } from '../domain/ports.js';
 import { assertSeq, bucketOf, isSeq } from '../domain/seq.js';
 import type { ReadStatement } from '../domain/statement.js';
+import { requireLife, requireSeq } from '../domain/write-checks.js';
 import { requireBucketWidth } from './bucket-width.js';
 import { type MessageStatements, messageStatements, type WriteStatements } from './message-statements.js';
 import {
@@ -65,19 +66,6 @@ function assertStatement(statement: ReadStatement): void {
   }
   assertSeq(statement.from, 'conversation_seq');
   assertSeq(statement.to, 'conversation_seq');
-}
-
-function requireSeq(seq: bigint | undefined, name: string): void {
-  if (seq !== undefined && !isSeq(seq)) throw new MailjoinError('SEQ_RANGE', name);
-}
-
-function requireLife(life: WriteLife): void {
-  const { ttlSeconds, timestampMicros } = life;
-  assert(isSeq(timestampMicros), 'timestamp of a write (D14)');
-  if (ttlSeconds === undefined) return;
-  if (!(Number.isInteger(ttlSeconds) && ttlSeconds >= 1 && ttlSeconds <= TTL_SECONDS_MAX)) {
-    throw new MailjoinError('TTL_RANGE');
-  }
 }
 
 export class CqlStore implements MessageStore {

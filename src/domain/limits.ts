@@ -75,6 +75,10 @@ export const OPEN_BYTES_IN_FLIGHT_MAX = 64 * MIB;
 
 /** The largest TTL that CQL takes: 20 years in seconds (D8). */
 export const TTL_SECONDS_MAX = 630_720_000;
+/** How long client_dedup remembers a client_message_id (R2): a retry after that makes a new message. */
+export const DEDUP_TTL_SECONDS = 7_200;
+/** Attempts to reserve a window of seqs while others reserve the same conversation's; then → STORE_UNAVAILABLE. */
+export const WINDOW_ATTEMPTS_MAX = 32;
 
 /** Bytes of request bodies held in all, from their first chunk until their batch settled; beyond it → OVERLOADED (503). */
 export const REQUEST_BYTES_IN_FLIGHT_MAX = 256 * MIB;
@@ -116,7 +120,25 @@ export const CLIENT_ROUNDS_DEFAULT = 16;
 /** The longest wait between two attempts, whatever hint the sidecar gives. */
 export const CLIENT_RETRY_MS_MAX = 5_000;
 
+/** Bytes of one record of the log: the largest payload with the rest of its row; more → RECORD_TOO_LARGE, alone (B50). */
+export const LOG_RECORD_BYTES_MAX = PAYLOAD_BYTES_MAX + MIB;
+/** Records that wait to be appended; more → LOG_UNAVAILABLE. */
+export const LOG_WAITING_RECORDS_MAX = 16_384;
+/** Bytes of records that wait to be appended; more → LOG_UNAVAILABLE. */
+export const LOG_WAITING_BYTES_MAX = 128 * MIB;
+/** Records handed to a reader's handler at once. */
+export const LOG_PAGE_RECORDS_MAX = 1_000;
+/** Bytes handed to a reader's handler at once, beyond the first record. */
+export const LOG_PAGE_BYTES_MAX = 8 * MIB;
+/** Bytes of one append request beyond its first record: what waits goes together up to here (group commit). */
+export const LOG_REQUEST_BYTES_MAX = MIB;
+/** How long an append, or a read that has an end, waits for a log that does not answer; then LOG_UNAVAILABLE. */
+export const LOG_TIMEOUT_MS_DEFAULT = 10_000;
+/** How long the embedded log keeps a record at least; a reader that is further behind misses what is gone. */
+export const EMBEDDED_LOG_AGE_MS = 7 * 86_400_000;
+
 assert(BATCHES_PUSH_RESERVE < BATCHES_MAX);
+assert(LOG_RECORD_BYTES_MAX <= LOG_WAITING_BYTES_MAX);
 assert(RESPONSE_BYTES_DEFAULT <= RESPONSE_BYTES_MAX);
 assert(RESPONSE_BYTES_MAX <= RESPONSE_BYTES_IN_FLIGHT_MAX);
 assert(REQUEST_BYTES_MAX <= REQUEST_BYTES_IN_FLIGHT_MAX);

@@ -63,9 +63,15 @@ export interface HeadWrite {
 }
 
 export interface HeadStore {
-  /** Blind; the store's last-write-wins is the fence (D2). */
+  /**
+   * Blind; the store's last-write-wins is the fence (D2). Every column but E and member_count is written: an absent
+   * sender or preview stands for "none". An epoch or version out of range is a bug of the caller and asserted.
+   */
   writeHead(tenantId: TenantId, conversationId: ConversationId, write: HeadWrite): Promise<void>;
-  /** Replaces the preview alone, under a version of its own (D12: a recall also replaces the preview). */
+  /**
+   * Replaces the preview alone, under a version of its own (D12: a recall also replaces the preview), which the head
+   * then shows.
+   */
   writePreview(
     tenantId: TenantId,
     conversationId: ConversationId,
@@ -149,18 +155,18 @@ export interface WriteStore
     bucket: bigint,
   ): Promise<readonly MessageRecord[]>;
   /** Conversations that have a head, in the store's order, from a position on: for the advancer. */
-  listHeads(
-    from: string | undefined,
-    limit: number,
-  ): Promise<{
-    readonly heads: readonly {
-      readonly tenantId: TenantId;
-      readonly conversationId: ConversationId;
-      readonly head: ConversationHead;
-    }[];
-    /** Where to go on; undefined at the end. */
-    readonly next: string | undefined;
-  }>;
+  listHeads(from: string | undefined, limit: number): Promise<HeadListing>;
+}
+
+/** A part of the conversations that have a head. */
+export interface HeadListing {
+  readonly heads: readonly {
+    readonly tenantId: TenantId;
+    readonly conversationId: ConversationId;
+    readonly head: ConversationHead;
+  }[];
+  /** Where to go on; undefined at the end. */
+  readonly next: string | undefined;
 }
 
 // ---------------------------------------------------------------- the log

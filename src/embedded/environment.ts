@@ -1,5 +1,5 @@
 /**
- * The LMDB file beneath both embedded stores: opening, reading, and writing in groups.
+ * The LMDB file beneath all embedded stores: opening, reading, and writing in groups.
  *
  * Writes that are asked for while another group is being written go together into the next transaction; their
  * promises resolve when it is synced to disk (overlappingSync is off, so a commit returns after fdatasync). Each runs
@@ -49,6 +49,18 @@ export class Environment {
   readonly keys: Table;
   /** Millisecond of destruction → key. */
   readonly destroyed: Table;
+  readonly dedup: Table;
+  readonly heads: Table;
+  readonly sequences: Table;
+  readonly reactions: Table;
+  readonly messageIndex: Table;
+  readonly checkpoints: Table;
+  /** Second of purge → row of dedup or messageIndex (see side-expiry.ts). */
+  readonly sideExpiry: Table;
+  /** Offset → record of the log (see log-table.ts). */
+  readonly log: Table;
+  /** Consumer group → its offset and its owner. */
+  readonly logGroups: Table;
   readonly #root: RootDatabase<Buffer, Buffer>;
   readonly #queue: QueuedWrite[] = [];
   #drainScheduled = false;
@@ -77,6 +89,15 @@ export class Environment {
       this.expiry = table('expiry');
       this.keys = table('key');
       this.destroyed = table('destroyed');
+      this.dedup = table('dedup');
+      this.heads = table('head');
+      this.sequences = table('sequence');
+      this.reactions = table('reaction');
+      this.messageIndex = table('message_index');
+      this.checkpoints = table('checkpoint');
+      this.sideExpiry = table('side_expiry');
+      this.log = table('log');
+      this.logGroups = table('log_group');
     } catch (error) {
       throw asStoreError(error);
     }

@@ -1,16 +1,21 @@
 /**
- * Opens both embedded stores on one file. Several processes may have the same directory open at once.
+ * Opens the embedded stores on one file. Several processes may have the same directory open at once.
  */
 import type { Clock } from '../domain/ports.js';
+import { EmbeddedLog } from './embedded-log.js';
 import { Environment } from './environment.js';
 import { EmbeddedKeyStore } from './key-store.js';
+import { sweepSide } from './side-expiry.js';
 import { EmbeddedStore } from './store.js';
 import { SWEEP_ROWS_ON_OPEN, sweep } from './sweep.js';
+import { EmbeddedWriteStore } from './write-store.js';
 
 export interface OpenedEmbedded {
   readonly store: EmbeddedStore;
   readonly keys: EmbeddedKeyStore;
-  /** Closes the file for both; store.close() does the same. */
+  readonly writes: EmbeddedWriteStore;
+  readonly log: EmbeddedLog;
+  /** Closes the file for all; store.close() does the same. */
   close(): Promise<void>;
 }
 
@@ -19,14 +24,23 @@ export async function openEmbedded(directory: string, clock: Clock): Promise<Ope
   const environment = new Environment(directory);
   try {
     const nowS = Math.floor(clock.epochMs() / 1000);
-    await environment.write(() => sweep(environment, nowS, SWEEP_ROWS_ON_OPEN));
+    await environment.write(() => {
+      sweep(environment, nowS, SWEEP_ROWS_ON_OPEN);
+      sweepSide(environment, nowS, SWEEP_ROWS_ON_OPEN);
+    });
   } catch (error) {
     await environment.close();
     throw error;
   }
+  const log = new EmbeddedLog(environment, clock);
   return {
     store: new EmbeddedStore(environment, clock),
     keys: new EmbeddedKeyStore(environment),
-    close: () => environment.close(),
+    writes: new EmbeddedWriteStore(environment, clock),
+    log,
+    close: async () => {
+      await log.close();
+      await environment.close();
+    },
   };
 }

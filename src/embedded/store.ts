@@ -7,7 +7,7 @@
  */
 import { strict as assert } from 'node:assert';
 import { MailjoinError } from '../domain/errors.js';
-import { PARTITION_ROWS_MAX, TTL_SECONDS_MAX } from '../domain/limits.js';
+import { PARTITION_ROWS_MAX } from '../domain/limits.js';
 import type { Coordinates, MessageRecord, ReactionSummary } from '../domain/message.js';
 import type {
   Clock,
@@ -19,8 +19,9 @@ import type {
   RecallOfRecord,
   WriteLife,
 } from '../domain/ports.js';
-import { assertSeq, bucketOf, isSeq } from '../domain/seq.js';
+import { assertSeq, bucketOf } from '../domain/seq.js';
 import type { ReadStatement } from '../domain/statement.js';
+import { requireLife, requireSeq } from '../domain/write-checks.js';
 import { type CellValue, expiryOf, merge, NEVER, type Row } from './cell.js';
 import type { Environment, Table } from './environment.js';
 import { editColumns, insertColumns, readRecord, recallColumns } from './record-row.js';
@@ -77,23 +78,26 @@ export class EmbeddedStore implements MessageStore {
 
   async insertRecord(where: Coordinates, record: MessageRecord, life: WriteLife): Promise<void> {
     assert(record.seq === where.seq, 'a record is written at its own seq');
-    checkSeqs(where.seq, record.replyToSeq, record.recallEventSeq);
+    requireSeq(where.seq, 'conversation_seq');
+    requireSeq(record.replyToSeq, 'reply_to_conversation_seq');
+    requireSeq(record.recallEventSeq, 'recall_event_conversation_seq');
     await this.#writeRecord(where, insertColumns(record), life);
   }
 
   async editRecord(where: Coordinates, edit: EditOfRecord, life: WriteLife): Promise<void> {
-    checkSeqs(where.seq);
+    requireSeq(where.seq, 'conversation_seq');
     await this.#writeRecord(where, editColumns(edit), life);
   }
 
   async recallRecord(where: Coordinates, recall: RecallOfRecord, life: WriteLife): Promise<void> {
-    checkSeqs(where.seq, recall.recallEventSeq);
+    requireSeq(where.seq, 'conversation_seq');
+    requireSeq(recall.recallEventSeq, 'recall_event_conversation_seq');
     await this.#writeRecord(where, recallColumns(recall), life);
   }
 
   async putSummary(where: Coordinates, summary: ReactionSummary): Promise<void> {
     assert(summary.seq === where.seq, 'a summary is written at its own seq');
-    checkSeqs(where.seq);
+    requireSeq(where.seq, 'conversation_seq');
     const key = keyOf(where);
     const columns = summaryColumns(summary);
     const { summaries } = this.#environment;
@@ -117,8 +121,7 @@ export class EmbeddedStore implements MessageStore {
     columns: readonly (readonly [number, CellValue])[],
     life: WriteLife,
   ): Promise<void> {
-    assert(isSeq(life.timestampMicros), 'a write has a timestamp (D14)');
-    checkTtl(life.ttlSeconds);
+    requireLife(life);
     const key = keyOf(where);
     const environment = this.#environment;
     await environment.write(() => {
@@ -146,19 +149,6 @@ function keyOf({ tenantId, conversationId, seq }: Coordinates): Buffer {
 function assertStatement(statement: ReadStatement): void {
   const seqs = statement.shape === 'in' ? statement.seqs : [statement.from, statement.to];
   for (const seq of seqs) assertSeq(seq, 'conversation_seq');
-}
-
-/** R1.1, before anything is written. */
-function checkSeqs(...seqs: readonly (bigint | undefined)[]): void {
-  for (const seq of seqs) if (seq !== undefined && !isSeq(seq)) throw new MailjoinError('SEQ_RANGE');
-}
-
-/** D8: whole seconds, 1 … 20 years; 0 would mean "for ever". */
-function checkTtl(ttlSeconds: number | undefined): void {
-  if (ttlSeconds === undefined) return;
-  if (!Number.isInteger(ttlSeconds) || ttlSeconds < 1 || ttlSeconds > TTL_SECONDS_MAX) {
-    throw new MailjoinError('TTL_RANGE', `${ttlSeconds} seconds`);
-  }
 }
 
 /** The rows that one statement finds in its bucket, by ascending seq, each once (B05). */
