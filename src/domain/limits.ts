@@ -137,6 +137,47 @@ export const LOG_TIMEOUT_MS_DEFAULT = 10_000;
 /** How long the embedded log keeps a record at least; a reader that is further behind misses what is gone. */
 export const EMBEDDED_LOG_AGE_MS = 7 * 86_400_000;
 
+/** Seqs that a writer reserves at once: one bucket's worth; what a crash leaves of them is a hole. */
+export const SEQ_WINDOW = BUCKET_WIDTH;
+/** Conversations whose windows a writer keeps; the least recently used leaves a hole. */
+export const ALLOCATOR_CONVERSATIONS_MAX = 100_000;
+/** Messages of one conversation that wait for a window; beyond it → OVERLOADED (503). */
+export const ALLOCATION_WAITERS_MAX = 16_384;
+/** A tenant's retention where nothing else is configured (R3.1): 30 days. */
+export const RETENTION_SECONDS_DEFAULT = 2_592_000;
+/** retention_class ephemeral_24h (R3.1). */
+export const EPHEMERAL_SECONDS = 86_400;
+/** Bytes of a client_message_id in UTF-8: it stands in a partition key; longer → MESSAGE_INVALID. */
+export const CLIENT_MESSAGE_ID_BYTES_MAX = 255;
+/** Bytes of a custom_type in UTF-8; longer → MESSAGE_INVALID. */
+export const CUSTOM_TYPE_BYTES_MAX = 255;
+/** Bytes of a preview's text; longer → MESSAGE_TOO_LARGE. */
+export const PREVIEW_BYTES_MAX = 4 * KIB;
+/** Users that one message mentions by name; more → MESSAGE_INVALID. */
+export const MENTIONS_MAX = 4_096;
+/** What a log record has beside the message's own bytes at most: ids, numbers, tags, the key's names, the envelope. */
+export const LOG_RECORD_OVERHEAD_BYTES = KIB;
+/** Conversations whose head waits to be written; beyond it the update is dropped and counted: the head lags until the conversation's next. */
+export const HEADS_PENDING_MAX = 20_000;
+/** Heads being written at once; further ones wait in order. */
+export const HEADS_IN_FLIGHT_MAX = 64;
+/** Conversations whose head's epoch a writer remembers; a forgotten one is taken over anew. */
+export const HEADS_OWNED_MAX = 100_000;
+/** Wait before a head write is tried again: doubled each time, up to the second. */
+export const HEAD_RETRY_MS = { first: 50, max: 5_000 } as const;
+/** Failed attempts after which a head that is still not written raises an alert (R5.1 step 7). */
+export const HEAD_ALERT_ATTEMPTS = 5;
+/** Times that a row's change is written while others change the same row; then → STORE_UNAVAILABLE. */
+export const ROW_ATTEMPTS_MAX = 8;
+/** Distinct reactions shown on one message (R2.4: dozens); a further one → REACTION_KEYS_FULL. */
+export const REACTION_KEYS_MAX = 64;
+/** Bytes of a reaction's key in UTF-8; longer → REACTION_INVALID. */
+export const REACTION_KEY_BYTES_MAX = 64;
+/** Times that a message's reactions are counted while other processes change them; then → STORE_UNAVAILABLE. */
+export const REACTION_ROUNDS_MAX = 16;
+/** Messages whose reactions are being counted at once; beyond it → OVERLOADED (503). */
+export const REACTION_ROUNDS_IN_FLIGHT_MAX = 10_000;
+
 assert(BATCHES_PUSH_RESERVE < BATCHES_MAX);
 assert(LOG_RECORD_BYTES_MAX <= LOG_WAITING_BYTES_MAX);
 assert(RESPONSE_BYTES_DEFAULT <= RESPONSE_BYTES_MAX);
@@ -146,5 +187,6 @@ assert(DEADLINE_MS_DEFAULT.MAILBOX_BATCH <= DEADLINE_MS_MAX);
 assert(INLINE_OPEN_BYTES_MAX <= OPEN_BYTES_IN_FLIGHT_MAX);
 assert(PAYLOAD_BYTES_MAX <= OPEN_BYTES_IN_FLIGHT_MAX);
 assert(IN_CAP_DEFAULT <= PARTITION_ROWS_MAX);
+assert(EPHEMERAL_SECONDS <= TTL_SECONDS_MAX && RETENTION_SECONDS_DEFAULT <= TTL_SECONDS_MAX);
 assert(CLIENT_HEAD_BYTES_MAX <= CLIENT_READ_BYTES);
 assert(CLIENT_CONNECTIONS_DEFAULT <= CLIENT_CONNECTIONS_MAX);
