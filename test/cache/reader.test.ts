@@ -2,7 +2,14 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
 import type { RegionBodyCache } from '../../src/cache/body-cache.js';
-import { ENTRY_SEQUENCE, ENTRY_SLOT, ENTRY_WORDS, SLOT_ENTRY, UNIT_WORDS } from '../../src/cache/layout.js';
+import {
+  ENTRY_SEQUENCE,
+  ENTRY_SLOT,
+  ENTRY_WORDS,
+  SLOT_CELL,
+  SLOT_ENTRY,
+  UNIT_WORDS,
+} from '../../src/cache/layout.js';
 import { READ_MISS, READ_NO_ROOM, RegionReader } from '../../src/cache/reader.js';
 import { Region } from '../../src/cache/region.js';
 import { type BodyIdentity, NO_BODY } from '../../src/domain/ports.js';
@@ -89,6 +96,18 @@ describe('a reader misses', () => {
     put(cache, sealed);
     if (sealed.dekId !== undefined) cache.destroyKey(sealed.dekId);
     expect(read(reader, sealed)).toBeUndefined();
+  });
+
+  it('everything of a key whose generation was raised, even if the writer died before it zeroed anything', () => {
+    const cache = newCache();
+    put(cache, of);
+    const reader = readerOf(cache);
+    const { words, geometry } = cache.region;
+    const handle = cache.find(reference(of), NOW_MS);
+    const cell = words[handle * UNIT_WORDS + SLOT_CELL] as number;
+    Atomics.add(words, geometry.cellsWord + cell, 1);
+    expect(read(reader, of)).toBeUndefined();
+    expect(get(cache, of)).toBeUndefined();
   });
 
   it('an entry that its writer left half changed, for ever', () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { RegionBodyCache } from '../../src/cache/body-cache.js';
 import {
   geometryOf,
   HEADER_MAGIC,
@@ -8,9 +9,11 @@ import {
   WORD_BYTES,
 } from '../../src/cache/layout.js';
 import { MessageKey } from '../../src/cache/message-key.js';
+import { RegionReader } from '../../src/cache/reader.js';
 import { Region } from '../../src/cache/region.js';
 import { REGION_BYTES_DEFAULT, REGION_BYTES_MIN } from '../../src/domain/limits.js';
-import { identity, reference, tenant } from './cache-fixture.js';
+import { type BodyIdentity, PublishOutcome } from '../../src/domain/ports.js';
+import { content, get, identity, LATER_MS, NOW_MS, reference, tenant } from './cache-fixture.js';
 
 const REGION_INVALID = expect.objectContaining({ code: 'REGION_INVALID' });
 
@@ -164,3 +167,33 @@ function flipBit(ids: Uint8Array[], bit: number): void {
   const at = (bit & 127) >> 3;
   id[at] = (id[at] as number) ^ (1 << (bit & 7));
 }
+
+describe('a region beyond 2^31 bytes', () => {
+  it('finds, copies and reads bodies on either side of it', () => {
+    const regionBytes = 2.5 * 1024 ** 3;
+    const region = Region.create({ regionBytes, nowMs: NOW_MS });
+    const cache = new RegionBodyCache(region, NOW_MS, { leaseMs: 1_000_000 });
+    const { bodyBytesMax } = region.geometry;
+    // Slots that are reserved but not filled take addresses, not memory.
+    let number = 0;
+    const placed: { of: BodyIdentity; at: number }[] = [];
+    for (let at = 0; at < 2.2 * 1024 ** 3; ) {
+      const spacer = cache.reserve(identity(++number, { bodyBytes: bodyBytesMax }));
+      const of = identity(++number, { bodyBytes: 100 });
+      const slot = cache.reserve(of);
+      if (spacer === undefined || slot === undefined) throw new Error('two slots');
+      at = slot.at;
+      slot.bytes.set(content(100, number), at);
+      expect(cache.publish(slot, LATER_MS, NOW_MS)).toBe(PublishOutcome.PUBLISHED);
+      placed.push({ of, at });
+    }
+    expect(placed.filter(({ at }) => at > 2 ** 31).length).toBeGreaterThan(50);
+    const reader = new RegionReader(Region.attach(region.descriptor));
+    const target = new Uint8Array(100);
+    for (const { of } of placed) {
+      expect(get(cache, of)).toEqual(content(100, Number(of.seq)));
+      expect(reader.read(reference(of), target, 0, NOW_MS)).toBe(100);
+      expect(target).toEqual(content(100, Number(of.seq)));
+    }
+  });
+});
