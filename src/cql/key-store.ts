@@ -15,6 +15,7 @@
 import { strict as assert } from 'node:assert';
 import { type DekId, dekKey } from '../domain/message.js';
 import type { Clock, KeyStore, StoredKey } from '../domain/ports.js';
+import { applied } from './conditional.js';
 import { quotedKeyspace } from './options.js';
 import { bound } from './rows.js';
 import { type CqlRow, type CqlSession, eachRow } from './session.js';
@@ -63,11 +64,6 @@ function dayOf(epochMs: number): number {
 /** A time as a bigint column holds it; clocks may give fractions of a millisecond. */
 function wholeMs(epochMs: number): bigint {
   return BigInt(Math.floor(epochMs));
-}
-
-/** Whether a conditional statement was applied, as its one row says. */
-function applied(rows: readonly CqlRow[]): boolean {
-  return rows[0]?.['[applied]'] === true;
 }
 
 /** Ids of one (key_scope, key_id) together, since they are one partition and one read. */

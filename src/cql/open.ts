@@ -11,16 +11,18 @@ import { CqlStore } from './message-store.js';
 import { type CqlConnectOptions, quotedKeyspace } from './options.js';
 import { type CqlSession, connectCql } from './session.js';
 import { TABLES } from './tables.js';
+import { CqlWriteStore } from './write-store.js';
 
 export interface CqlOptions extends CqlConnectOptions {
   readonly keyspace: string;
   readonly clock: Clock;
 }
 
-/** Both stores on one session; closing the message store closes the session. */
+/** The stores on one session; closing the message store closes the session. */
 export interface CqlStores {
   readonly messages: CqlStore;
   readonly keys: CqlKeyStore;
+  readonly writes: CqlWriteStore;
 }
 
 async function requireTables(session: CqlSession, keyspace: string): Promise<void> {
@@ -46,5 +48,6 @@ export async function openCqlStores(options: CqlOptions): Promise<CqlStores> {
   return {
     messages: new CqlStore(session, keyspace, clock),
     keys: new CqlKeyStore(session, keyspace, clock),
+    writes: new CqlWriteStore(session, keyspace),
   };
 }

@@ -47,7 +47,8 @@ export function seqOf(row: CqlRow): bigint {
   return (row as unknown as RecordRow).conversation_seq; // both selections begin with it
 }
 
-function userOf(uuid: types.Uuid | null): UserId | undefined {
+/** The 16 bytes of a uuid column. */
+export function userOf(uuid: types.Uuid | null): UserId | undefined {
   return uuid === null ? undefined : userIdOf(uuid.getBuffer());
 }
 

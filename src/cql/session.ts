@@ -97,6 +97,7 @@ class DriverSession implements CqlSession {
     const each = { prepare: true, readTimeout: timeoutMs };
     this.#queryOptions = {
       read: { ...each, isIdempotent: true, consistency: read, fetchSize: PAGE_ROWS },
+      serial: { ...each, isIdempotent: true, consistency: serial, fetchSize: PAGE_ROWS },
       write: { ...each, isIdempotent: true, consistency: write },
       conditional: { ...each, isIdempotent: false, consistency: write, serialConsistency: serial },
       ddl: { prepare: false, isIdempotent: false, readTimeout: DDL_TIMEOUT_MS },

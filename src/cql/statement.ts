@@ -10,8 +10,11 @@ export interface CqlStatement {
   readonly cql: string;
   readonly table: string;
   readonly shape: StatementShape;
-  /** Chooses the consistency (D24) and whether a repeat is harmless. */
-  readonly access: 'read' | 'write' | 'conditional' | 'ddl';
+  /**
+   * Chooses the consistency (D24) and whether a repeat is harmless. 'serial' reads what conditional writes decide, and
+   * ends one that is under way.
+   */
+  readonly access: 'read' | 'serial' | 'write' | 'conditional' | 'ddl';
 }
 
 /** One request to the store. A statement's first request is the read that S-1 counts; further pages are apart. */

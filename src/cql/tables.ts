@@ -3,6 +3,8 @@
  * for both the DDL (schema-statements.ts) and the comparison with a live keyspace (schema-verify.ts).
  */
 
+import { DEDUP_TTL_SECONDS } from '../domain/limits.js';
+
 type CqlType = 'uuid' | 'bigint' | 'int' | 'tinyint' | 'text' | 'blob' | 'map<text,int>' | typeof DEK_ID_TYPE;
 /** (key_scope, key_id, key_version), R1. */
 const DEK_ID_TYPE = 'frozen<tuple<text,text,int>>';
@@ -83,7 +85,7 @@ const MESSAGE_TABLES: readonly TableDefinition[] = [
     // One hour, not six (D1).
     compaction: { kind: 'TWCS', size: 1, unit: 'HOURS' },
     gcGraceSeconds: 3_600,
-    defaultTimeToLive: 7_200,
+    defaultTimeToLive: DEDUP_TTL_SECONDS,
   },
   {
     name: 'conversation_head',
@@ -132,7 +134,10 @@ const MESSAGE_TABLES: readonly TableDefinition[] = [
   },
 ];
 
-/** Ours, in the same keyspace: W as recorded (D11), wrapped DEKs, and which were destroyed when. */
+/**
+ * Ours, in the same keyspace: W as recorded (D11), wrapped DEKs, which were destroyed when, the windows of seqs that
+ * are reserved, and how far recovery and the advancer have come.
+ */
 const OWN_TABLES: readonly TableDefinition[] = [
   {
     name: 'mailjoin_meta',
@@ -169,6 +174,27 @@ const OWN_TABLES: readonly TableDefinition[] = [
       ['key_version', 'int', 'ASC'],
     ],
     columns: [],
+    compaction: LCS,
+    gcGraceSeconds: undefined,
+    defaultTimeToLive: 0,
+  },
+  {
+    name: 'mailjoin_sequence',
+    partitionKey: [TENANT, CONVERSATION],
+    clustering: [],
+    columns: [
+      ['next_seq', 'bigint'],
+      ['reserved_at', 'bigint'],
+    ],
+    compaction: LCS,
+    gcGraceSeconds: undefined,
+    defaultTimeToLive: 0,
+  },
+  {
+    name: 'mailjoin_checkpoint',
+    partitionKey: [['name', 'text']],
+    clustering: [],
+    columns: [['value', 'text']],
     compaction: LCS,
     gcGraceSeconds: undefined,
     defaultTimeToLive: 0,
