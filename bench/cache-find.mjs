@@ -60,6 +60,7 @@ function measure(bodies) {
   };
   for (let index = 0; index < bodies; index++) put(index);
   const { bodies: cached } = cache.stats();
+  const handles = Int32Array.from(order, (index) => cache.find(point(index), NOW_MS));
   const reader = new RegionReader(Region.attach(region.descriptor));
 
   const report = {
@@ -84,6 +85,11 @@ function measure(bodies) {
       for (let i = 0; i < LOOKUPS; i++) {
         const body = cache.find(point(order[i]), NOW_MS);
         if (body >= 0) cache.copyBody(body, target, (i % 500) * (bodyBytes + 9) + 3);
+      }
+    }),
+    'copy alone': best(() => {
+      for (let i = 0; i < LOOKUPS; i++) {
+        if (handles[i] >= 0) cache.copyBody(handles[i], target, (i % 500) * (bodyBytes + 9) + 3);
       }
     }),
     'reader, other thread’s way': best(() => {

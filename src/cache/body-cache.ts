@@ -151,16 +151,17 @@ export class RegionBodyCache implements BodyCache {
     if (reservation.cancelled || this.#floors.paused || !(expiresAtMs > nowMs)) {
       return this.#refuse(PublishOutcome.NOT_CACHED);
     }
-    const name = messageNameAt(this.region, slotUnit);
-    const floor = this.#floors.floorOf(name);
+    const name = this.#floors.size === 0 ? undefined : messageNameAt(this.region, slotUnit);
+    const floor = name === undefined ? undefined : this.#floors.floorOf(name);
     if (floor !== undefined && this.#liesBelow(floor, slotUnit))
       return this.#refuse(PublishOutcome.NOT_CACHED);
     this.#key.readSlot(this.#words, slotWord(slotUnit));
-    if (!this.#bodies.admits(this.#key, slotUnit)) return this.#refuse(PublishOutcome.NOT_CACHED);
+    const held = this.#bodies.entryOf(this.#key);
+    if (!this.#bodies.admits(this.#key, held, slotUnit)) return this.#refuse(PublishOutcome.NOT_CACHED);
     this.#reservations.settle(reservation);
-    this.#bodies.enter(this.#key, slotUnit, reservation.bodyBytes, expiresAtMs);
+    this.#bodies.enter(this.#key, held, slotUnit, reservation.bodyBytes, expiresAtMs);
     this.#published++;
-    if (floor !== undefined) this.#floors.settle(name);
+    if (name !== undefined && floor !== undefined) this.#floors.settle(name);
     return PublishOutcome.PUBLISHED;
   }
 

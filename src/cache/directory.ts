@@ -106,20 +106,16 @@ export class Directory {
     return oldest;
   }
 
-  /** The first entry after this one that holds a body; NO_ENTRY before the first and after the last. */
-  next(entry: EntryWord): EntryWord {
+  /**
+   * The first entry after this one whose key belongs to a cell other than CELL_NONE, which empty entries show too;
+   * NO_ENTRY before the first and after the last. One word of each entry is looked at.
+   */
+  nextOfCell(entry: EntryWord, cell: number): EntryWord {
     const words = this.#words;
     const end = this.#directoryEndWord;
     let next: number = entry === NO_ENTRY ? this.#directoryWord : entry + ENTRY_WORDS;
-    while (next < end && words[next + ENTRY_SLOT] === 0) next += ENTRY_WORDS;
+    while (next < end && (words[next + ENTRY_FLAGS] as number) >>> CELL_SHIFT !== cell) next += ENTRY_WORDS;
     return next < end ? (next as EntryWord) : NO_ENTRY;
-  }
-
-  /** As next(), of the bodies whose key belongs to a cell. */
-  nextOfCell(entry: EntryWord, cell: number): EntryWord {
-    let next = this.next(entry);
-    while (next !== NO_ENTRY && this.cellOf(next) !== cell) next = this.next(next);
-    return next;
   }
 
   /** Begins a change that readers must not see half of. */
@@ -173,10 +169,6 @@ export class Directory {
 
   expiresAtMs(entry: EntryWord): number {
     return this.#floats[(entry >> 1) + ENTRY_EXPIRY_F64] as number;
-  }
-
-  cellOf(entry: EntryWord): number {
-    return (this.#words[entry + ENTRY_FLAGS] as number) >>> CELL_SHIFT;
   }
 
   isUsed(entry: EntryWord): boolean {

@@ -103,6 +103,7 @@ export class Floors {
   /** Lets floors go that have reached their age, a bounded number at a time. */
   sweep(nowMs: number): void {
     this.#nowMs = Math.max(this.#nowMs, nowMs);
+    if (this.#byName.size === 0) return;
     let looked = 0;
     for (const [key, { raisedAtMs, hash }] of this.#byName) {
       if (raisedAtMs + this.#ageMsMax > nowMs || looked++ === SWEEP_MAX) return;

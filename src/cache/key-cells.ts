@@ -6,6 +6,7 @@
  * miss of a reader in that moment. Owned by the writer's thread; readers only load.
  */
 import type { DekId } from '../domain/message.js';
+import { DekHash } from './dek-hash.js';
 import {
   CELL_NONE,
   SLOT_CELL,
@@ -15,7 +16,6 @@ import {
   type SlotUnit,
   slotWord,
 } from './layout.js';
-import { DekHash } from './message-key.js';
 import type { Region } from './region.js';
 
 export class KeyCells {

@@ -8,8 +8,8 @@
  * and is no more than a hint: the words are compared in full at every hit.
  */
 import type { ConversationId, MessageId, TenantId } from '../domain/ids.js';
-import type { DekId } from '../domain/message.js';
 import type { MessageAt } from '../domain/ports.js';
+import { finishHi, finishLo, stepA, stepB } from './hash-lanes.js';
 import {
   KEY_CONVERSATION,
   KEY_MESSAGE,
@@ -21,11 +21,6 @@ import {
   SLOT_HASH_LO,
   SLOT_KEY,
 } from './layout.js';
-
-// Odd multipliers with mixed bits; any would do.
-const MULTIPLIER_A = 0x9e3779b1 | 0;
-const MULTIPLIER_B = 0x85ebca77 | 0;
-const MULTIPLIER_C = 0xc2b2ae3d | 0;
 
 /** Splits 64-bit numbers into words without making bigints. */
 const split64 = new BigInt64Array(1);
@@ -168,74 +163,9 @@ export class MessageKey {
     b = stepB(a, b, m1);
     a = stepA(a, b, m2);
     b = stepB(a, b, m3);
-    this.hashHi = spread((a + rotate(b, 9)) | 0);
-    this.hashLo = spread(b ^ this.hashHi);
+    this.hashHi = finishHi(a, b);
+    this.hashLo = finishLo(b, this.hashHi);
   }
-}
-
-/**
- * The seeded 64-bit hash of a DEK's name; equal hashes are taken for equal keys (2^-64 for each pair). Remembers the last one, because the
- * rows of a group mostly share theirs. 0, 0 stands for "no key" and is never a key's hash.
- */
-export class DekHash {
-  hashHi = 0;
-  hashLo = 0;
-  #last: DekId | undefined;
-  readonly #seedHi: number;
-  readonly #seedLo: number;
-
-  constructor(seedHi: number, seedLo: number) {
-    this.#seedHi = seedHi | 0;
-    this.#seedLo = seedLo | 0;
-  }
-
-  read(dek: DekId | undefined): void {
-    if (dek === undefined) {
-      this.#last = undefined;
-      this.hashHi = 0;
-      this.hashLo = 0;
-      return;
-    }
-    const last = this.#last;
-    if (last !== undefined && last.version === dek.version && last.id === dek.id && last.scope === dek.scope)
-      return;
-    this.#last = dek;
-    let a = this.#seedHi ^ dek.scope.length;
-    let b = this.#seedLo ^ dek.version;
-    for (const text of [dek.scope, dek.id]) {
-      for (let i = 0; i < text.length; i++) {
-        a = stepA(a, b, text.charCodeAt(i));
-        b = stepB(a, b, 0);
-      }
-    }
-    this.hashHi = spread((a + rotate(b, 9)) | 0);
-    this.hashLo = spread(b ^ this.hashHi) || 1;
-  }
-}
-
-/**
- * One word into each lane, and the other lane's state. The shift folds high bits down: without it a difference in a top
- * bit stays there, and two such differences cancel whatever the seed is (test/cache/region.test.ts).
- */
-function stepA(a: number, b: number, word: number): number {
-  const mixed = Math.imul(a ^ word, MULTIPLIER_A);
-  return ((mixed ^ (mixed >>> 15)) + rotate(b, 13)) | 0;
-}
-
-function stepB(a: number, b: number, word: number): number {
-  const mixed = Math.imul(b ^ word, MULTIPLIER_B);
-  return ((mixed ^ (mixed >>> 13)) + rotate(a, 7)) | 0;
-}
-
-function rotate(value: number, bits: number): number {
-  return (value << bits) | (value >>> (32 - bits));
-}
-
-/** Makes every bit of the result depend on every bit of the value; one to one. */
-function spread(value: number): number {
-  let mixed = Math.imul(value ^ (value >>> 15), MULTIPLIER_C);
-  mixed = Math.imul(mixed ^ (mixed >>> 13), MULTIPLIER_A);
-  return mixed ^ (mixed >>> 16);
 }
 
 function viewOf(bytes: Uint8Array): DataView {

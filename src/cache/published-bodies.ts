@@ -45,7 +45,11 @@ export class PublishedBodies {
     this.#directory = new Directory(region);
     this.segments = new Segments(region, {
       keeps: (slotUnit) => this.#keeps(this.#entryOf(slotUnit)),
-      evict: (slotUnit) => this.#leaveSegment(this.#entryOf(slotUnit)),
+      evict: (slotUnit) => {
+        const entry = this.#entryOf(slotUnit);
+        this.#countGone(entry);
+        this.#forget(entry);
+      },
       beforeMove: (slotUnit) => this.#directory.open(this.#entryOf(slotUnit)),
       afterMove: (slotUnit) => {
         const entry = this.#entryOf(slotUnit);
@@ -101,11 +105,10 @@ export class PublishedBodies {
   }
 
   /**
-   * Whether a body may take the place of what its key holds. Reads of one message can overtake each other, so an older
+   * Whether a body may take the place of what its key holds (`entry`, or NO_ENTRY). Reads of one message can overtake each other, so an older
    * body never replaces a newer one; where each is newer in one respect neither is to be trusted and the old one goes.
    */
-  admits(key: MessageKey, slotUnit: SlotUnit): boolean {
-    const entry = this.#directory.find(key);
+  admits(key: MessageKey, entry: EntryWord, slotUnit: SlotUnit): boolean {
     if (entry === NO_ENTRY) return true;
     const heldUnit = this.#directory.slotUnitOf(entry);
     if (!key.locatesSlot(this.#words, slotWord(heldUnit) + SLOT_KEY) || this.#isExpired(entry)) return true;
@@ -116,12 +119,11 @@ export class PublishedBodies {
     return false;
   }
 
-  /** Publishes a reserved slot under its key, in place of what the key held or of what must go from its bucket. */
-  enter(key: MessageKey, slotUnit: SlotUnit, bodyBytes: number, expiresAtMs: number): void {
+  /** Publishes a reserved slot under its key, in place of what the key held (`held`) or of what must go from its bucket. */
+  enter(key: MessageKey, held: EntryWord, slotUnit: SlotUnit, bodyBytes: number, expiresAtMs: number): void {
     const directory = this.#directory;
     const { hashHi, hashLo } = key;
-    let entry = directory.find(key);
-    if (entry === NO_ENTRY) entry = this.#vacate(hashHi);
+    const entry = held === NO_ENTRY ? this.#vacate(hashHi) : held;
     const replacedUnit = directory.slotUnitOf(entry);
     this.#words[slotWord(slotUnit) + SLOT_ENTRY] = entry;
     this.segments.settle(slotUnit);
@@ -141,10 +143,10 @@ export class PublishedBodies {
   }
 
   removeAll(): void {
-    const directory = this.#directory;
-    for (let entry = directory.next(NO_ENTRY); entry !== NO_ENTRY; entry = directory.next(entry)) {
-      this.remove(entry);
-    }
+    this.segments.discardAll((slotUnit) => {
+      this.#removed++;
+      this.#forget(this.#entryOf(slotUnit));
+    });
   }
 
   /** Removes the bodies that the cells' chosen key sealed, and lifts its neighbours' in the cell; returns how many went. */
@@ -177,9 +179,14 @@ export class PublishedBodies {
 
   #drop(entry: EntryWord): void {
     const slotUnit = this.#directory.slotUnitOf(entry);
-    this.#account(slotUnit, -1);
-    this.#directory.empty(entry);
+    this.#forget(entry);
     this.segments.free(slotUnit);
+  }
+
+  /** A body whose bytes are overwritten or zeroed next. */
+  #forget(entry: EntryWord): void {
+    this.#account(this.#directory.slotUnitOf(entry), -1);
+    this.#directory.empty(entry);
   }
 
   /** A second chance for bodies that were used since the last one. */
@@ -187,13 +194,6 @@ export class PublishedBodies {
     if (!this.#directory.isUsed(entry) || this.#isExpired(entry)) return false;
     this.#directory.clearUsed(entry);
     return true;
-  }
-
-  /** A body whose segment is reclaimed; its bytes are the segment's to overwrite. */
-  #leaveSegment(entry: EntryWord): void {
-    this.#countGone(entry);
-    this.#account(this.#directory.slotUnitOf(entry), -1);
-    this.#directory.empty(entry);
   }
 
   #countGone(entry: EntryWord): void {

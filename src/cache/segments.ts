@@ -136,6 +136,14 @@ export class Segments {
     }
   }
 
+  /** Lets every published body go, segment by segment; `forget` empties its entry. Reserved slots stay. */
+  discardAll(forget: (slotUnit: SlotUnit) => void): void {
+    for (let segment = 0; segment < this.#nextFree; segment++) {
+      if (this.#reserved[segment] === 0) this.#discard(segment, forget);
+      else this.#discardAround(segment, forget);
+    }
+  }
+
   /** Age of what lies at a place: lower is older. */
   ageRankOf(slotUnit: SlotUnit): number {
     const segment = this.#segmentOf(slotUnit);
@@ -221,6 +229,35 @@ export class Segments {
     this.#zero(keptEnd, end);
     this.#writtenUnits[segment] = keptEnd - start;
     this.#liveUnits[segment] = keptEnd - start;
+  }
+
+  /** A segment without reserved slots is zeroed in one run. */
+  #discard(segment: number, forget: (slotUnit: SlotUnit) => void): void {
+    const start = this.#startOf(segment);
+    const end = start + (this.#writtenUnits[segment] as number);
+    for (let place = start; place < end; ) {
+      const slotUnit = place as SlotUnit;
+      place += this.#words[slotWord(slotUnit) + SLOT_UNITS] as number;
+      if (this.#words[slotWord(slotUnit) + SLOT_STATE] === SlotState.PUBLISHED) forget(slotUnit);
+    }
+    this.#zero(start, end);
+    this.#writtenUnits[segment] = 0;
+    this.#liveUnits[segment] = 0;
+    if (this.#state[segment] !== SegmentState.CLOSED) return;
+    this.#unlink(segment);
+    this.#linkOldest(segment);
+  }
+
+  #discardAround(segment: number, forget: (slotUnit: SlotUnit) => void): void {
+    const start = this.#startOf(segment);
+    const end = start + (this.#writtenUnits[segment] as number);
+    for (let place = start; place < end; ) {
+      const slotUnit = place as SlotUnit;
+      place += this.#words[slotWord(slotUnit) + SLOT_UNITS] as number;
+      if (this.#words[slotWord(slotUnit) + SLOT_STATE] !== SlotState.PUBLISHED) continue;
+      forget(slotUnit);
+      this.free(slotUnit);
+    }
   }
 
   #move(fromUnit: SlotUnit, toUnit: SlotUnit, units: number): void {

@@ -70,6 +70,29 @@ describe('dropped bytes are zeroed', () => {
     checkRegion(cache);
   });
 
+  it('by clear, all around slots that are reserved, which are left alone', () => {
+    const cache = newCache();
+    const kept = [];
+    for (let number = 0; number < 150; number++) {
+      put(cache, identity(number), canaryBody());
+      if (number % 40 !== 5) continue;
+      const slot = cache.reserve(identity(1000 + number));
+      if (slot === undefined) throw new Error('a slot');
+      slot.bytes.set(content(100, number), slot.at);
+      kept.push({ slot, number });
+    }
+    cache.clear();
+    expect(occurrences(cache, CANARY)).toBe(0);
+    expect(cache.stats()).toMatchObject({ bodies: 0, usedBytes: 0, reserved: 4 });
+    checkRegion(cache);
+    for (const { slot, number } of kept) {
+      expect(slot.bytes.slice(slot.at, slot.at + 100)).toEqual(content(100, number));
+      cache.release(slot);
+    }
+    for (let number = 0; number < 500; number++) put(cache, identity(number));
+    checkRegion(cache);
+  });
+
   it('by eviction', () => {
     const cache = newCache();
     for (let number = 10; number < 40; number++) put(cache, identity(number), canaryBody());
