@@ -1,5 +1,4 @@
 /** What a traced read says it scanned: our writes leave no tombstone (D18, D19, R3.2). */
-import { Client } from 'cassandra-driver';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type MessageStatements, messageStatements } from '../../src/cql/message-statements.js';
 import { CqlStore } from '../../src/cql/message-store.js';
@@ -16,43 +15,33 @@ import {
   summary,
 } from '../stores/fixtures.js';
 import { clock, type KeyspaceUnderTest, makeKeyspace } from './cassandra-under-test.js';
-
-const SCANNED = /^Read (\d+) live rows and (\d+) tombstone cells/;
+import { ReadTracer } from './read-tracer.js';
 
 describeWithCassandra('tombstones', (server) => {
   let live: KeyspaceUnderTest;
   let store: CqlStore;
   let statements: MessageStatements;
-  let tracer: Client;
+  let tracer: ReadTracer;
   beforeAll(async () => {
     live = await makeKeyspace(server);
     store = new CqlStore(live.session, live.keyspace, clock);
     statements = messageStatements(live.keyspace);
-    tracer = new Client({
-      contactPoints: [server.contactPoint],
-      localDataCenter: server.localDataCenter,
-      encoding: { useBigIntAsLong: true },
-    });
-    await tracer.connect();
+    tracer = await ReadTracer.open(server);
   });
   afterAll(async () => {
-    await tracer?.shutdown();
+    await tracer?.close();
     await live?.drop();
   });
 
   /** Live rows and tombstone cells that the server says it read for seqs 1..9 of a bucket 0. */
-  async function scanned(table: 'records' | 'summaries', where: Coordinates): Promise<[number, number]> {
-    const values = [Buffer.from(where.tenantId), Buffer.from(where.conversationId), 0n, 1n, 9n];
-    const { info } = await tracer.execute(statements[table].range.cql, values, {
-      prepare: true,
-      traceQuery: true,
-    });
-    const { events } = await tracer.metadata.getTrace(info.traceId);
-    const activities: string[] = events.map(({ activity: text }) => String(text));
-    const read = activities.map((text) => SCANNED.exec(text)).find((match) => match !== null);
-    if (read === null || read === undefined) throw new Error(`no such event in ${activities.join('; ')}`);
-    return [Number(read[1]), Number(read[2])];
-  }
+  const scanned = (table: 'records' | 'summaries', where: Coordinates): Promise<[number, number]> =>
+    tracer.scanned(statements[table].range.cql, [
+      Buffer.from(where.tenantId),
+      Buffer.from(where.conversationId),
+      0n,
+      1n,
+      9n,
+    ]);
 
   it('are seen by this test where a null was bound', async () => {
     const where = somewhere(1n);

@@ -101,6 +101,12 @@ export const ServerError = {
   READ_TIMEOUT: errorBody(0x1200, 'read timed out', '0006' + '00000001' + '00000002' + '01'),
   UNAVAILABLE: errorBody(0x1000, 'not enough replicas', '0006' + '00000002' + '00000001'),
   OVERLOADED: errorBody(0x1001, 'overloaded', ''),
+  /** Of a conditional write at LOCAL_SERIAL: a Paxos round ended without telling how (write type CAS). */
+  CAS_WRITE_TIMEOUT: errorBody(
+    0x1100,
+    'write timed out',
+    `0009${'00000000'}${'00000001'}0003${Buffer.from('CAS').toString('hex')}`,
+  ),
 } as const;
 
 /** The ERROR frame that answers a request. */
