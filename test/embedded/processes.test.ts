@@ -57,6 +57,23 @@ describe('several processes', { timeout: 30_000 }, () => {
     }
   });
 
+  it('B10 are never given a sequence number twice, though all of them are killed', async () => {
+    const directory = temporaryDirectory();
+    const { writes } = await openFor(directory, new SetClock());
+    const enough = (lines: readonly string[]) => lines.length >= 40;
+    const told = await Promise.all(
+      ['p1', 'p2', 'p3'].map((name) => linesOf(start(directory, 'windows', name), enough)),
+    );
+    const last = await writes.reserveWindow(where.tenantId, where.conversationId, 5, 1n);
+    const seqs = [...told.flat(), `${last.first} ${last.count}`].flatMap((line) => {
+      const [first = '', count = ''] = line.split(' ');
+      return Array.from({ length: Number(count) }, (_, at) => BigInt(first) + BigInt(at));
+    });
+    expect(seqs.length).toBeGreaterThanOrEqual(3 * 40 * 5);
+    expect(new Set(seqs).size).toBe(seqs.length);
+    expect(seqs.slice(0, -last.count).every((seq) => seq < last.first)).toBe(true);
+  });
+
   it('a killed writer loses nothing that it was told is written, and leaves the store usable', async () => {
     const directory = temporaryDirectory();
     const child = start(directory, 'endless', 'p');

@@ -3,7 +3,7 @@ import { openEmbedded } from '../../dist/embedded/open-embedded.js';
 
 const [directory, role, name] = process.argv.slice(2);
 const clock = { nowMs: () => performance.now(), epochMs: () => Date.now() };
-const { store, keys, close } = await openEmbedded(directory, clock);
+const { store, keys, writes, close } = await openEmbedded(directory, clock);
 const where = (seq) => ({ tenantId: new Uint8Array(16), conversationId: new Uint8Array(16), seq });
 
 if (role === 'merge') {
@@ -17,6 +17,13 @@ if (role === 'merge') {
   }
   await close();
   process.stdout.write(`${won.join(' ')}\n`);
+} else if (role === 'windows') {
+  // Until it is killed: each window is told once it is reserved.
+  const zero = new Uint8Array(16);
+  for (;;) {
+    const { first, count } = await writes.reserveWindow(zero, zero, 5, 1n);
+    process.stdout.write(`${first} ${count}\n`);
+  }
 } else {
   // Until it is killed: each seq is told once the promise of its write has resolved.
   for (let seq = 0n; ; seq++) {
