@@ -1,0 +1,162 @@
+/**
+ * A member of a consumer group on kafkajs' own consumer, which joins, rebalances and sends heartbeats.
+ *
+ * Offsets are committed only after the handler is done, so a member that dies leaves its last page to be repeated, no
+ * less. A handler that takes long keeps its membership by heartbeats from a timer. When the group rebalances, the page
+ * under way is finished and committed if that is still allowed; otherwise whoever gets the partition repeats it.
+ * kafkajs gives up after some failures: then a new consumer is made, for as long as the signal lets it run. Ends with
+ * what a handler threw; an abort ends it well, after the page under way.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
+import { MailjoinError } from '../domain/errors.js';
+import { LOG_PAGE_BYTES_MAX } from '../domain/limits.js';
+import type { LogEntry, LogReader } from '../domain/write-ports.js';
+import { pagesOf } from './entry-pages.js';
+import { GroupLag } from './group-lag.js';
+
+/** How long a member may be silent before the others take its partitions over. */
+export const SESSION_MS_DEFAULT = 10_000;
+const HEARTBEAT_MS = 1_000;
+/** How long a rebalance waits for a member whose handler is at work. */
+const REBALANCE_MS = 60_000;
+const WAIT_MS = 250;
+const BACKOFF_MS = 500;
+
+type ConsumeOptions = Parameters<LogReader['consume']>[0];
+
+export interface GroupConsumerOptions {
+  readonly kafka: Kafka;
+  readonly topic: string;
+  readonly timeoutMs: number;
+  readonly sessionMs: number;
+}
+
+export async function consumeAsMember(
+  { kafka, topic, timeoutMs, sessionMs }: GroupConsumerOptions,
+  options: ConsumeOptions,
+  closed: AbortSignal,
+): Promise<void> {
+  const { group, onLag, signal } = options;
+  const ending = AbortSignal.any([signal, closed]);
+  const lag = onLag === undefined ? undefined : new GroupLag({ kafka, topic, group, timeoutMs, onLag });
+  try {
+    while (!ending.aborted) {
+      const consumer = kafka.consumer({
+        groupId: group,
+        sessionTimeout: sessionMs,
+        heartbeatInterval: HEARTBEAT_MS,
+        rebalanceTimeout: REBALANCE_MS,
+        maxBytes: LOG_PAGE_BYTES_MAX,
+        maxBytesPerPartition: LOG_PAGE_BYTES_MAX,
+        maxWaitTimeInMs: WAIT_MS,
+        allowAutoTopicCreation: false,
+        readUncommitted: true,
+        retry: {
+          retries: 5,
+          initialRetryTime: 100,
+          maxRetryTime: 1_000,
+          restartOnFailure: async () => false,
+        },
+      });
+      await new Membership(consumer, topic, options, lag).last(ending);
+      if (!ending.aborted) await delay(BACKOFF_MS, undefined, { signal: ending }).catch(() => {});
+    }
+  } finally {
+    lag?.stop();
+  }
+  if (!signal.aborted) throw new MailjoinError('LOG_UNAVAILABLE', 'the log is closed');
+}
+
+/** One consumer from its start until it crashes or is stopped. */
+class Membership {
+  readonly #consumer: Consumer;
+  readonly #topic: string;
+  readonly #onEntries: ConsumeOptions['onEntries'];
+  readonly #lag: GroupLag | undefined;
+  #handlerFailure: { readonly reason: unknown } | undefined;
+
+  constructor(consumer: Consumer, topic: string, options: ConsumeOptions, lag: GroupLag | undefined) {
+    this.#consumer = consumer;
+    this.#topic = topic;
+    this.#onEntries = options.onEntries;
+    this.#lag = lag;
+  }
+
+  /** Runs until the consumer crashed or the signal aborts; rejects with what the handler threw. */
+  async last(ending: AbortSignal): Promise<void> {
+    const consumer = this.#consumer;
+    let end = (): void => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    ending.addEventListener('abort', end);
+    consumer.on(consumer.events.CRASH, end);
+    consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+      this.#lag?.watch(payload.memberAssignment[this.#topic] ?? []);
+    });
+    try {
+      await consumer.connect();
+      await consumer.subscribe({ topic: this.#topic, fromBeginning: true });
+      await consumer.run({
+        autoCommit: false,
+        eachBatchAutoResolve: false,
+        eachBatch: (payload) => this.#onBatch(payload, ending, end),
+      });
+      await ended;
+    } catch {
+      // No broker: the caller makes another consumer after a while.
+    } finally {
+      ending.removeEventListener('abort', end);
+      // Waits for the page under way; what cannot be left well is left when the session ends.
+      await consumer.disconnect().catch(() => {});
+    }
+    if (this.#handlerFailure !== undefined) throw this.#handlerFailure.reason;
+  }
+
+  async #onBatch(payload: EachBatchPayload, ending: AbortSignal, end: () => void): Promise<void> {
+    const { batch, resolveOffset, commitOffsetsIfNecessary, heartbeat, isRunning, isStale } = payload;
+    const { topic, partition } = batch;
+    const entries = batch.messages.map(({ offset, value, timestamp }) => ({
+      partition,
+      offset: BigInt(offset),
+      value: value ?? Buffer.alloc(0),
+      appendedAtMs: Number(timestamp),
+    }));
+    for (const page of pagesOf(entries)) {
+      if (!isRunning() || isStale() || ending.aborted || this.#handlerFailure !== undefined) return;
+      try {
+        await whileBeating(heartbeat, () => this.#onEntries(page));
+      } catch (reason) {
+        this.#handlerFailure = { reason };
+        end();
+        return;
+      }
+      const offset = lastOffset(page);
+      const next = (offset + 1n).toString();
+      await commitOffsetsIfNecessary({ topics: [{ topic, partitions: [{ partition, offset: next }] }] });
+      // Only now: what is resolved in kafkajs' memory is not fetched again.
+      resolveOffset(offset.toString());
+      await heartbeat();
+    }
+  }
+}
+
+/** Keeps the membership while a handler works, however long it takes. */
+async function whileBeating(heartbeat: () => Promise<void>, task: () => Promise<void>): Promise<void> {
+  const timer = setInterval(() => {
+    // A rebalance is learnt again from the commit or the heartbeat that follows the page.
+    heartbeat().catch(() => {});
+  }, HEARTBEAT_MS);
+  try {
+    await task();
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+function lastOffset(page: readonly LogEntry[]): bigint {
+  const last = page.at(-1);
+  if (last === undefined) throw new MailjoinError('INTERNAL', 'a page has entries');
+  return last.offset;
+}

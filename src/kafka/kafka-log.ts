@@ -1,0 +1,110 @@
+/**
+ * The log on any broker that speaks Kafka's protocol (Redpanda in production): Outbox and LogReader on one topic.
+ *
+ * Appending: see group-commit.ts; following: topic-follower.ts; groups: group-consumer.ts. Every append, read and group
+ * has connections of its own. close() finishes the appends that wait and ends reads and groups with LOG_UNAVAILABLE; an
+ * abort of their signal ends those well. Fails with LOG_UNAVAILABLE, RECORD_TOO_LARGE (nothing is queued then), or with
+ * what a handler threw.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Kafka } from 'kafkajs';
+import { MailjoinError } from '../domain/errors.js';
+import { LOG_RECORD_BYTES_MAX, LOG_TIMEOUT_MS_DEFAULT } from '../domain/limits.js';
+import type { Clock } from '../domain/ports.js';
+import type { LogAppend, LogPosition, LogReader, Outbox } from '../domain/write-ports.js';
+import { ClusterLink } from './cluster-link.js';
+import { recordBytesMaxOf } from './ensure-topic.js';
+import { offsetsOf, partitionsOf } from './fetch-round.js';
+import { GroupCommit } from './group-commit.js';
+import { consumeAsMember, SESSION_MS_DEFAULT } from './group-consumer.js';
+import { type KafkaConnectOptions, kafkaClient } from './kafka-client.js';
+import { asLogError } from './kafka-errors.js';
+import { TopicFollower } from './topic-follower.js';
+
+const RETRY_MS = 200;
+
+export interface KafkaLogOptions extends KafkaConnectOptions {
+  readonly topic: string;
+  readonly clock: Clock;
+  /** How long a group's member may be silent before others take over; default 10 s, brokers take 6 s and more. */
+  readonly sessionMs?: number | undefined;
+}
+
+type ReadOptions = Parameters<LogReader['read']>[0];
+type ConsumeOptions = Parameters<LogReader['consume']>[0];
+
+export class KafkaLog implements Outbox, LogReader {
+  readonly #options: KafkaLogOptions;
+  readonly #kafka: Kafka;
+  readonly #producer: GroupCommit;
+  readonly #offsets: ClusterLink;
+  readonly #closing = new AbortController();
+  #recordBytesMax = LOG_RECORD_BYTES_MAX;
+
+  /** Contacts nobody: enough for a reader, which connects by itself. CONFIG_INVALID for options that cannot work. */
+  constructor(options: KafkaLogOptions) {
+    this.#options = options;
+    this.#kafka = kafkaClient(options);
+    this.#producer = new GroupCommit(this.#kafka, options.topic, this.#timeoutMs, options.clock);
+    this.#offsets = new ClusterLink(this.#kafka, options.topic);
+  }
+
+  /** For writers: learns how large the topic's records may be. LOG_UNAVAILABLE when no broker tells. */
+  static async open(options: KafkaLogOptions): Promise<KafkaLog> {
+    const log = new KafkaLog(options);
+    log.#recordBytesMax = await recordBytesMaxOf(log.#kafka, options.topic);
+    return log;
+  }
+
+  get recordBytesMax(): number {
+    return this.#recordBytesMax;
+  }
+
+  async append(record: LogAppend): Promise<LogPosition> {
+    const bytes = record.key.length + record.value.length;
+    if (bytes > this.#recordBytesMax) throw new MailjoinError('RECORD_TOO_LARGE', `${bytes} bytes`);
+    return this.#producer.append(record);
+  }
+
+  async ends(): Promise<readonly LogPosition[]> {
+    const { topic, clock } = this.#options;
+    const deadlineMs = clock.nowMs() + this.#timeoutMs;
+    for (;;) {
+      try {
+        const ends = await this.#offsets.use(Math.max(1, deadlineMs - clock.nowMs()), (cluster) =>
+          offsetsOf(cluster, topic, partitionsOf(cluster, topic), false),
+        );
+        return [...ends]
+          .map(([partition, offset]) => ({ partition, offset }))
+          .sort((a, b) => a.partition - b.partition);
+      } catch (error) {
+        if (this.#closing.signal.aborted || clock.nowMs() + RETRY_MS >= deadlineMs) {
+          throw asLogError(error, 'the ends of the log could not be read in time');
+        }
+        await delay(RETRY_MS);
+      }
+    }
+  }
+
+  read(options: ReadOptions): Promise<void> {
+    const { topic, clock } = this.#options;
+    const follower = new TopicFollower(this.#kafka, topic, this.#timeoutMs, clock, options);
+    return follower.run(options, this.#closing.signal);
+  }
+
+  consume(options: ConsumeOptions): Promise<void> {
+    const { topic, sessionMs = SESSION_MS_DEFAULT } = this.#options;
+    const member = { kafka: this.#kafka, topic, timeoutMs: this.#timeoutMs, sessionMs };
+    return consumeAsMember(member, options, this.#closing.signal);
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#offsets.close();
+    await this.#producer.close();
+  }
+
+  get #timeoutMs(): number {
+    return this.#options.timeoutMs ?? LOG_TIMEOUT_MS_DEFAULT;
+  }
+}
