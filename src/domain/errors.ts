@@ -119,7 +119,13 @@ const TABLE = {
   MESSAGE_RECALLED: {
     status: 409,
     retryable: false,
-    meaning: 'the message was recalled, so it cannot be edited',
+    meaning: 'the message was recalled, so it can be neither edited nor reacted to',
+  },
+  REACTION_INVALID: { status: 400, retryable: false, meaning: 'a reaction’s key is malformed or too long' },
+  REACTION_KEYS_FULL: {
+    status: 409,
+    retryable: false,
+    meaning: 'the message shows as many distinct reactions as it may',
   },
   LOG_UNAVAILABLE: { status: 503, retryable: true, meaning: 'the log did not take or give a record in time' },
   LOG_CORRUPT: { status: 500, retryable: false, meaning: 'a record of the log cannot be decoded' },

@@ -1,0 +1,224 @@
+/**
+ * Sequence numbers and ids of messages and events (R5.1 step 2): the port, and the allocator that ships.
+ *
+ * It reserves windows of 4,096 seqs per conversation in the store and hands them out from memory. The next window is
+ * reserved while the last quarter of the current one lasts, so a commit rarely waits; one reservation per conversation
+ * is under way at a time. What a crash, a stop or an eviction leaves of a window is a hole; nothing is handed out twice.
+ * Seq, message_id and last_activity_id of one message are assigned in one synchronous step: ids rise with the seqs,
+ * also where the clock is set back or another owner's clock was ahead. Owned by one thread. Fails with what
+ * SequenceStore fails with, with OVERLOADED when too many wait, with STORE_CORRUPT for a window that was used before.
+ */
+import { LRUCache } from 'lru-cache';
+import { MailjoinError } from '../domain/errors.js';
+import {
+  type ActivityId,
+  type ConversationId,
+  idKeyAt,
+  type MessageId,
+  type TenantId,
+} from '../domain/ids.js';
+import { ALLOCATION_WAITERS_MAX, ALLOCATOR_CONVERSATIONS_MAX, SEQ_WINDOW } from '../domain/limits.js';
+import type { Clock } from '../domain/ports.js';
+import { assertSeq } from '../domain/seq.js';
+import type { SequenceStore, SeqWindow } from '../domain/write-ports.js';
+import {
+  conversationCheck,
+  endOfMs,
+  eventPrefix,
+  type FormerRevision,
+  IdGenerator,
+  type IdPrefix,
+  idOf,
+} from './message-ids.js';
+
+/** What a new message is called. Its first revision is its message_id, so that a retry needs to know the one only. */
+export interface AllocatedMessage {
+  readonly seq: bigint;
+  readonly messageId: MessageId;
+  readonly lastActivityId: ActivityId;
+}
+
+/** A CONTROL event's own seq, and the revision that it gives the message it changes. */
+export interface AllocatedEvent {
+  readonly seq: bigint;
+  readonly lastActivityId: ActivityId;
+}
+
+export interface SequenceAllocator {
+  allocateMessage(tenantId: TenantId, conversationId: ConversationId): Promise<AllocatedMessage>;
+  /** The revision lies strictly above the row's former one and above its created_at (D14). */
+  allocateEvent(
+    tenantId: TenantId,
+    conversationId: ConversationId,
+    former: FormerRevision,
+  ): Promise<AllocatedEvent>;
+}
+
+export interface WindowAllocatorOptions {
+  readonly store: SequenceStore;
+  readonly clock: Pick<Clock, 'epochMs'>;
+  /** Conversations kept; the least recently used leaves the rest of its window as a hole. */
+  readonly conversationsMax?: number;
+}
+
+/** What is left of a conversation's windows. */
+interface Conversation {
+  /** Ascending; the first one is in use. */
+  readonly windows: { next: bigint; end: bigint }[];
+  readonly check: number;
+  /** Behind the last seq of all windows so far. */
+  end: bigint;
+  /** The next id's prefix lies above it. */
+  lastPrefix: IdPrefix;
+}
+
+interface Waiter {
+  serve(conversation: Conversation): void;
+  fail(error: unknown): void;
+}
+
+/** Seqs left at which the next window is reserved. */
+const RESERVE_AHEAD = BigInt(SEQ_WINDOW / 4);
+
+export class WindowAllocator implements SequenceAllocator {
+  readonly #store: SequenceStore;
+  readonly #clock: Pick<Clock, 'epochMs'>;
+  readonly #ids: IdGenerator;
+  readonly #conversations: LRUCache<string, Conversation>;
+  /** Reservations under way, with those who wait for them. */
+  readonly #flights = new Map<string, Waiter[]>();
+
+  constructor(options: WindowAllocatorOptions) {
+    this.#store = options.store;
+    this.#clock = options.clock;
+    this.#ids = new IdGenerator(options.clock);
+    this.#conversations = new LRUCache({
+      max: options.conversationsMax ?? ALLOCATOR_CONVERSATIONS_MAX,
+      // A forgotten conversation's ids must still rise when it comes back.
+      dispose: (conversation, _key, reason) => {
+        if (reason === 'evict') this.#ids.raise(conversation.lastPrefix);
+      },
+    });
+  }
+
+  allocateMessage(tenantId: TenantId, conversationId: ConversationId): Promise<AllocatedMessage> {
+    return this.#allocate(tenantId, conversationId, (conversation, seq) => {
+      conversation.lastPrefix = this.#ids.nextPrefix(conversation.lastPrefix);
+      const id = idOf(conversation.lastPrefix, conversation.check);
+      // Fresh bytes of an id's length; the two names are one value on purpose (see AllocatedMessage).
+      return { seq, messageId: id as MessageId, lastActivityId: id as ActivityId };
+    });
+  }
+
+  allocateEvent(
+    tenantId: TenantId,
+    conversationId: ConversationId,
+    former: FormerRevision,
+  ): Promise<AllocatedEvent> {
+    return this.#allocate(tenantId, conversationId, (conversation, seq) => {
+      conversation.lastPrefix = this.#ids.nextPrefix(conversation.lastPrefix);
+      // A row whose revision lies in the future (a clock that was ahead) does not drag the conversation along.
+      const prefix = eventPrefix(conversation.lastPrefix, former);
+      // Fresh bytes of an id's length.
+      return { seq, lastActivityId: idOf(prefix, conversation.check) as ActivityId };
+    });
+  }
+
+  async #allocate<T>(
+    tenantId: TenantId,
+    conversationId: ConversationId,
+    assign: (conversation: Conversation, seq: bigint) => T,
+  ): Promise<T> {
+    const key = idKeyAt(tenantId, 0) + idKeyAt(conversationId, 0);
+    const conversation = this.#conversations.get(key);
+    if (conversation !== undefined && left(conversation) > 0n) {
+      const assigned = assign(conversation, takeSeq(conversation));
+      if (left(conversation) <= RESERVE_AHEAD) this.#reserve(key, tenantId, conversationId);
+      return assigned;
+    }
+    const waiters = this.#reserve(key, tenantId, conversationId);
+    if (waiters.length >= ALLOCATION_WAITERS_MAX) {
+      throw new MailjoinError('OVERLOADED', 'too many messages wait for seqs of one conversation');
+    }
+    return new Promise<T>((resolve, fail) => {
+      const serve = (served: Conversation): void => {
+        try {
+          resolve(assign(served, takeSeq(served)));
+        } catch (error) {
+          fail(error);
+        }
+      };
+      waiters.push({ serve, fail });
+    });
+  }
+
+  /** Starts a reservation unless one is under way; returns those who wait for it. */
+  #reserve(key: string, tenantId: TenantId, conversationId: ConversationId): Waiter[] {
+    const running = this.#flights.get(key);
+    if (running !== undefined) return running;
+    const waiters: Waiter[] = [];
+    this.#flights.set(key, waiters);
+    const nowMs = BigInt(Math.floor(this.#clock.epochMs()));
+    this.#store.reserveWindow(tenantId, conversationId, SEQ_WINDOW, nowMs).then(
+      (window) => this.#land(key, tenantId, conversationId, window),
+      (error: unknown) => this.#fail(key, error),
+    );
+    return waiters;
+  }
+
+  /** Adds the window and serves the waiters in one tick: nobody else can use it up or evict it before them. */
+  #land(key: string, tenantId: TenantId, conversationId: ConversationId, window: SeqWindow): void {
+    let conversation: Conversation;
+    try {
+      conversation = this.#add(key, conversationId, window);
+    } catch (error) {
+      this.#fail(key, error);
+      return;
+    }
+    const waiters = this.#flights.get(key) ?? [];
+    this.#flights.delete(key);
+    for (const waiter of waiters.splice(0, Number(left(conversation)))) waiter.serve(conversation);
+    if (waiters.length > 0) this.#reserve(key, tenantId, conversationId).push(...waiters);
+  }
+
+  /** A reservation ahead that fails has no waiters: whoever finds the window used up asks, and hears, again. */
+  #fail(key: string, error: unknown): void {
+    const waiters = this.#flights.get(key) ?? [];
+    this.#flights.delete(key);
+    for (const waiter of waiters) waiter.fail(error);
+  }
+
+  #add(key: string, conversationId: ConversationId, window: SeqWindow): Conversation {
+    const { first, count, idFloorMs } = window;
+    const end = first + BigInt(count);
+    assertSeq(first, 'the first seq of a window');
+    assertSeq(end - 1n, 'the last seq of a window');
+    const floor = endOfMs(idFloorMs);
+    const conversation = this.#conversations.get(key) ?? {
+      windows: [],
+      check: conversationCheck(conversationId),
+      end: first,
+      lastPrefix: floor,
+    };
+    if (first < conversation.end) throw new MailjoinError('STORE_CORRUPT', 'a window was reserved before');
+    conversation.windows.push({ next: first, end });
+    conversation.end = end;
+    if (floor > conversation.lastPrefix) conversation.lastPrefix = floor;
+    this.#conversations.set(key, conversation);
+    return conversation;
+  }
+}
+
+function left({ windows }: Conversation): bigint {
+  return windows.reduce((sum, { next, end }) => sum + end - next, 0n);
+}
+
+/** The next seq of a conversation that has one left. */
+function takeSeq(conversation: Conversation): bigint {
+  const { windows } = conversation;
+  // left() > 0 was checked, so there is a window with a seq.
+  const window = windows[0] as { next: bigint; end: bigint };
+  const seq = window.next++;
+  if (window.next === window.end) windows.shift();
+  return seq;
+}

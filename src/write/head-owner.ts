@@ -1,0 +1,158 @@
+/**
+ * Writes one conversation's head as its owner (D2, D23).
+ *
+ * Ownership is an epoch. A process takes a conversation over with its first write, and its versions count up from 1.
+ * After a write with nothing more to come the head is read back: a later epoch there means that somebody took over. If
+ * that one's head is at least as new, ours is dropped; else we take over again, so that of processes that write one
+ * conversation without knowing of each other the one with the highest seq ends as the last. Each take-over has a higher
+ * epoch and only a newer head takes over, so this ends. Fails with what its ports fail with; then nothing is known of
+ * the head, and the change can be tried again.
+ */
+import { LRUCache } from 'lru-cache';
+import { MailjoinError } from '../domain/errors.js';
+import { isSuperseded } from '../domain/head.js';
+import { type ConversationId, idKeyAt, type TenantId } from '../domain/ids.js';
+import { HEADS_OWNED_MAX } from '../domain/limits.js';
+import type { Clock } from '../domain/ports.js';
+import type { Sealer } from '../domain/sealing.js';
+import type { HeadStore } from '../domain/write-ports.js';
+import type { EpochSource } from './head-epochs.js';
+import { contentAfter, type HeadChange, type HeadContent, type KnownHead, knownHead } from './head-state.js';
+
+export interface HeadOwnerOptions {
+  readonly store: Pick<HeadStore, 'writeHead' | 'readHead'>;
+  readonly epochs: EpochSource;
+  readonly sealer: Pick<Sealer, 'keyAt' | 'sealPreview'>;
+  readonly clock: Pick<Clock, 'epochMs'>;
+}
+
+/** A head that this process owns, or believes to. */
+interface OwnedHead {
+  readonly epoch: bigint;
+  /** Of the last write. */
+  version: bigint;
+  known: KnownHead | undefined;
+}
+
+/**
+ * shown: the head shows the change already, or it is a revision of a message that is not the last. newer: the head has
+ * a newer message (R5.2). superseded: written, then outdone by another owner. fenced: this process may not take over.
+ */
+export type HeadOutcome = 'written' | 'shown' | 'newer' | 'superseded' | 'fenced';
+
+export class HeadOwner {
+  readonly #with: HeadOwnerOptions;
+  readonly #owned = new LRUCache<string, OwnedHead>({ max: HEADS_OWNED_MAX });
+
+  constructor(options: HeadOwnerOptions) {
+    this.#with = options;
+  }
+
+  /** The highest seq that this process has entered, where it remembers one. */
+  latestSeq(key: string): bigint | undefined {
+    return this.#owned.get(key)?.known?.latestSeq;
+  }
+
+  /** Brings the head to show the change. `hasMore`: another change follows at once, so reading back can wait. */
+  async write(
+    tenantId: TenantId,
+    conversationId: ConversationId,
+    change: HeadChange,
+    hasMore: () => boolean,
+  ): Promise<HeadOutcome> {
+    const key = headKey(tenantId, conversationId);
+    try {
+      for (;;) {
+        const outcome = await this.#writeOnce(key, tenantId, conversationId, change, hasMore);
+        if (outcome !== 'retake') return outcome;
+      }
+    } catch (error) {
+      // Whether the write arrived is not known, and a version is used once (D2): take over anew.
+      this.#owned.delete(key);
+      throw error;
+    }
+  }
+
+  async #writeOnce(
+    key: string,
+    tenantId: TenantId,
+    conversationId: ConversationId,
+    change: HeadChange,
+    hasMore: () => boolean,
+  ): Promise<HeadOutcome | 'retake'> {
+    const { store } = this.#with;
+    const owned = this.#owned.get(key) ?? (await this.#takeOver(key, tenantId, conversationId, change));
+    if (typeof owned === 'string') return owned;
+    const content = contentAfter(owned.known, change);
+    if (content === undefined) return unwritten(owned.known, change);
+    const fence = { fencingEpoch: owned.epoch, headVersion: owned.version + 1n };
+    const preview = await this.#preview(tenantId, conversationId, content);
+    const { latestSeq, lastMessageId, lastActivityId, lastSenderId } = content;
+    const updatedAtMs = BigInt(Math.floor(this.#with.clock.epochMs()));
+    await store.writeHead(tenantId, conversationId, {
+      latestSeq,
+      lastMessageId,
+      lastActivityId,
+      lastSenderId,
+      preview,
+      updatedAtMs,
+      ...fence,
+    });
+    owned.version = fence.headVersion;
+    owned.known = content;
+    if (hasMore()) return 'written';
+    const head = await store.readHead(tenantId, conversationId);
+    if (!isSuperseded(head, fence)) return 'written';
+    this.#owned.delete(key);
+    return contentAfter(knownHead(head), change) === undefined ? 'superseded' : 'retake';
+  }
+
+  /** Takes the conversation over, unless its head shows the change already. */
+  async #takeOver(
+    key: string,
+    tenantId: TenantId,
+    conversationId: ConversationId,
+    change: HeadChange,
+  ): Promise<OwnedHead | 'shown' | 'newer' | 'fenced'> {
+    const { store, epochs } = this.#with;
+    const before = await store.readHead(tenantId, conversationId);
+    const known = knownHead(before);
+    if (contentAfter(known, change) === undefined) return unwritten(known, change);
+    const epoch = await epochs.acquire(tenantId, conversationId, before?.fencingEpoch);
+    // Again: the owner before may have gone on until now. What it still writes is fenced, and it will read that.
+    const head = await store.readHead(tenantId, conversationId);
+    if (head?.fencingEpoch !== undefined && head.fencingEpoch >= epoch) return 'fenced';
+    const owned = { epoch, version: 0n, known: knownHead(head) };
+    this.#owned.set(key, owned);
+    return owned;
+  }
+
+  /** The sealed preview (D23); none where there is no text, no key, or the key is gone for ever. */
+  async #preview(
+    tenantId: TenantId,
+    conversationId: ConversationId,
+    content: HeadContent,
+  ): Promise<Uint8Array | undefined> {
+    if (content.preview === undefined) return undefined;
+    const { sealer } = this.#with;
+    try {
+      const dekId = await sealer.keyAt(tenantId, conversationId, Number(content.keyAtMs));
+      if (dekId === undefined) return undefined;
+      const where = { tenantId, conversationId, seq: content.latestSeq };
+      return await sealer.sealPreview(where, dekId, content.preview);
+    } catch (error) {
+      if (error instanceof MailjoinError && !error.retryable) return undefined;
+      throw error;
+    }
+  }
+}
+
+/** Why a change needs no write. */
+function unwritten(known: KnownHead | undefined, { message }: HeadChange): 'shown' | 'newer' {
+  return message !== undefined && known !== undefined && known.latestSeq > message.seq ? 'newer' : 'shown';
+}
+
+/** A conversation's name among heads. */
+export function headKey(tenantId: TenantId, conversationId: ConversationId): string {
+  return idKeyAt(tenantId, 0) + idKeyAt(conversationId, 0);
+}

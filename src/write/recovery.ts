@@ -1,0 +1,162 @@
+/**
+ * The recovery run (D17, S-7): what a crash between "event logged" and "row changed" left behind is made good.
+ *
+ * It reads the log's CONTROL records from its checkpoint to the end as it was at the start, and for each whose row does
+ * not show it yet: announces it again under the same event_id and applies it. The announcement comes first, as R5.4 has
+ * it; a crash in between leaves the event to the next run. Repeatable and idempotent, also beside running writers: an
+ * event is applied at its own revision, whoever does it. Rows that are gone are not brought back (B15). Bounded: it
+ * stops at the ends it started with; what it announces is read by the next run, which finds it applied. Records that
+ * cannot be decoded are counted and passed over; any other failure stops the run before its checkpoint moves over it.
+ */
+import { decodeLogRecord, encodeLogRecord, type LogEdit, type LogRecall } from '../codec/log-record.js';
+import { MailjoinError } from '../domain/errors.js';
+import { compareIdAt, equalIdAt } from '../domain/ids.js';
+import { effectiveState, MessageState } from '../domain/message.js';
+import type { LogEntry, LogPosition, LogReader } from '../domain/write-ports.js';
+import { applyEdit, type EditorOptions, isEditShown } from './edit.js';
+import { applyRecall, type RecallerOptions, recallShown } from './recall.js';
+import { type MessageTarget, readRow } from './row-change.js';
+
+export interface RecoveryOptions {
+  readonly messages: RecallerOptions['messages'] & EditorOptions['messages'];
+  readonly writes: RecallerOptions['writes'] & CheckpointPorts;
+  readonly outbox: RecallerOptions['outbox'];
+  readonly heads: RecallerOptions['heads'];
+  readonly clock: RecallerOptions['clock'];
+  readonly log: Pick<LogReader, 'ends' | 'read'>;
+  /** Names the checkpoint; runs of one log share one. */
+  readonly checkpoint?: string;
+}
+
+interface CheckpointPorts {
+  loadCheckpoint(name: string): Promise<string | undefined>;
+  saveCheckpoint(name: string, value: string): Promise<void>;
+}
+
+/** What a run saw and did. */
+export interface RecoveryReport {
+  /** Records read, of every kind. */
+  readonly records: number;
+  readonly recalls: number;
+  readonly edits: number;
+  /** Events whose row showed them, or something later, already. */
+  readonly shown: number;
+  /** Events applied and announced again. */
+  readonly applied: number;
+  /** Events whose message is gone, or never was. */
+  readonly absent: number;
+  /** Records that cannot be decoded. */
+  readonly undecodable: number;
+}
+
+type Counts = { -readonly [K in keyof RecoveryReport]: number };
+
+const CHECKPOINT = 'recovery';
+const DECIMAL = /^[0-9]{1,19}$/;
+
+/** One run. Stops early, its checkpoint saved, when `signal` aborts. Fails with STORE_UNAVAILABLE, LOG_UNAVAILABLE. */
+export async function recover(options: RecoveryOptions, signal: AbortSignal): Promise<RecoveryReport> {
+  const name = options.checkpoint ?? CHECKPOINT;
+  const { log, writes } = options;
+  const counts: Counts = {
+    records: 0,
+    recalls: 0,
+    edits: 0,
+    shown: 0,
+    applied: 0,
+    absent: 0,
+    undecodable: 0,
+  };
+  const until = await log.ends();
+  const reached = parseCheckpoint(await writes.loadCheckpoint(name));
+  await log.read({
+    from: positionsOf(reached),
+    until,
+    signal,
+    onEntries: async (entries) => {
+      for (const entry of entries) {
+        counts.records++;
+        await recoverEntry(options, entry, counts);
+        reached.set(entry.partition, entry.offset + 1n);
+      }
+      await writes.saveCheckpoint(name, formatCheckpoint(reached));
+    },
+  });
+  return counts;
+}
+
+async function recoverEntry(options: RecoveryOptions, entry: LogEntry, counts: Counts): Promise<void> {
+  let record: ReturnType<typeof decodeLogRecord>;
+  try {
+    record = decodeLogRecord(entry.value);
+  } catch (error) {
+    if (!(error instanceof MailjoinError && error.code === 'LOG_CORRUPT')) throw error;
+    counts.undecodable++;
+    return;
+  }
+  if (record?.kind === 'recall') {
+    counts.recalls++;
+    counts[await recoverRecall(options, record)]++;
+  } else if (record?.kind === 'edit') {
+    counts.edits++;
+    counts[await recoverEdit(options, record)]++;
+  }
+}
+
+async function recoverRecall(
+  options: RecoveryOptions,
+  event: LogRecall,
+): Promise<'shown' | 'applied' | 'absent'> {
+  const target = targetOf(event);
+  const row = await readRow(options.writes, options.clock, target);
+  if (row === undefined || !equalIdAt(row.record.messageId, 0, target.messageId, 0)) return 'absent';
+  const shown = recallShown(row.record);
+  // Shown below the event's floor: another event of the same message has not been applied; then this one is.
+  const isShown = shown !== undefined && compareIdAt(shown.lastActivityId, 0, event.lastActivityId, 0) >= 0;
+  const lastActivityId = isShown
+    ? shown.lastActivityId
+    : await applyRecall(options, target, row, event, async () => undefined);
+  // The head may have missed it, too (D12); where it is not the last message's this changes nothing.
+  const keyAtMs = row.record.createdAtMs;
+  await options.heads.revise({ ...target, lastActivityId, preview: undefined, keyAtMs });
+  return isShown ? 'shown' : 'applied';
+}
+
+async function recoverEdit(
+  options: RecoveryOptions,
+  event: LogEdit,
+): Promise<'shown' | 'applied' | 'absent'> {
+  const target = targetOf(event);
+  const row = await readRow(options.writes, options.clock, target);
+  if (row === undefined || !equalIdAt(row.record.messageId, 0, target.messageId, 0)) return 'absent';
+  // A recalled message's content is never shown again, so its edits are moot (D14).
+  if (effectiveState(row.record) === MessageState.RECALLED || isEditShown(row.record, event)) return 'shown';
+  const appendedAtMs = BigInt(Math.floor(options.clock.epochMs()));
+  const value = encodeLogRecord({ ...event, appendedAtMs });
+  await options.outbox.append({ key: event.conversationId, value });
+  const after = await applyEdit(options, target, row, event);
+  if (after === undefined) return 'absent';
+  return 'applied';
+}
+
+function targetOf({ tenantId, conversationId, target }: LogRecall | LogEdit): MessageTarget {
+  return { tenantId, conversationId, seq: target.seq, messageId: target.messageId };
+}
+
+/** Next offset by partition, as `partition:offset` pairs. What is not one is read from the beginning: that is repeatable. */
+function parseCheckpoint(text: string | undefined): Map<number, bigint> {
+  const reached = new Map<number, bigint>();
+  for (const pair of text?.split(' ') ?? []) {
+    const [partition = '', offset = ''] = pair.split(':');
+    if (DECIMAL.test(partition) && DECIMAL.test(offset)) reached.set(Number(partition), BigInt(offset));
+  }
+  return reached;
+}
+
+function formatCheckpoint(reached: ReadonlyMap<number, bigint>): string {
+  return [...reached].map(([partition, offset]) => `${partition}:${offset}`).join(' ');
+}
+
+function positionsOf(reached: ReadonlyMap<number, bigint>): LogPosition[] {
+  return [...reached].map(([partition, offset]) => ({ partition, offset }));
+}
