@@ -5,7 +5,7 @@
  * Set on a new topic: max.message.bytes for the largest record; the time of a record is when the broker took it; with
  * three replicas or more, two must have a record before it is acknowledged, so that acks = all survives one broker.
  */
-import { ConfigResourceTypes, type Kafka } from 'kafkajs';
+import kafkajs, { type Kafka } from 'kafkajs';
 import { MailjoinError } from '../domain/errors.js';
 import { LOG_RECORD_BYTES_MAX, LOG_TIMEOUT_MS_DEFAULT } from '../domain/limits.js';
 import { type KafkaConnectOptions, kafkaClient } from './kafka-client.js';
@@ -48,7 +48,7 @@ export async function recordBytesMaxOf(kafka: Kafka, topic: string): Promise<num
   const { resources } = await withAdmin(kafka, (admin) =>
     admin.describeConfigs({
       includeSynonyms: false,
-      resources: [{ type: ConfigResourceTypes.TOPIC, name: topic, configNames: [name] }],
+      resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configNames: [name] }],
     }),
   );
   const value = resources[0]?.configEntries.find((entry) => entry.configName === name)?.configValue;

@@ -3,7 +3,7 @@
  * itself here and logs nothing: its failures become our errors, and our loops decide what is tried again.
  */
 import type { ConnectionOptions as TlsOptions } from 'node:tls';
-import { type Cluster, Kafka, logLevel, type SASLOptions } from 'kafkajs';
+import kafkajs, { type Cluster, type Kafka, type SASLOptions } from 'kafkajs';
 import { MailjoinError } from '../domain/errors.js';
 import { LOG_TIMEOUT_MS_DEFAULT } from '../domain/limits.js';
 
@@ -33,12 +33,13 @@ export function kafkaClient(options: KafkaConnectOptions): Kafka {
   if (timeoutMs !== undefined && !(Number.isInteger(timeoutMs) && timeoutMs > 0)) {
     throw new MailjoinError('CONFIG_INVALID', 'timeoutMs is not a whole number above 0');
   }
-  return new Kafka({
+  // A CommonJS package, whose values Node finds on its default export alone.
+  return new kafkajs.Kafka({
     brokers: [...brokers],
     clientId: clientId ?? 'mailjoin',
     connectionTimeout: CONNECT_TIMEOUT_MS,
     requestTimeout: timeoutMs ?? LOG_TIMEOUT_MS_DEFAULT,
-    logLevel: logLevel.NOTHING,
+    logLevel: kafkajs.logLevel.NOTHING,
     retry: { retries: 0 },
     ...(tls === undefined ? {} : { ssl: tls }),
     ...(sasl === undefined ? {} : { sasl }),

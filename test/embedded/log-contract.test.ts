@@ -11,6 +11,7 @@ logContract('embedded', async () => {
   return {
     takeoverMs: 10_000,
     partitions: 1,
+    memberArgs: ['embedded', directory, ''],
     open: async (): Promise<Log> => {
       const environment = new Environment(directory);
       const log = new EmbeddedLog(environment, clock);

@@ -13,6 +13,7 @@ describeWithKafka('Kafka', ({ contactPoint }) => {
     return {
       takeoverMs: 30_000,
       partitions: 3,
+      memberArgs: ['kafka', contactPoint, topic],
       open: () => KafkaLog.open({ ...connect, clock }),
       close: async () => {},
     };

@@ -2,7 +2,10 @@
  * What every log must do alike: run for the embedded log and for a real Kafka. Only the ports are used. A log under test
  * can be opened several times at once, as several processes would have it.
  */
+import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { MailjoinError } from '../../src/domain/errors.js';
 import type { LogEntry, LogPosition, LogReader, Outbox } from '../../src/domain/write-ports.js';
@@ -14,10 +17,11 @@ export type Log = Outbox & LogReader;
 export interface LogUnderTest {
   /** Opens the same log once more; the test closes it. */
   open(): Promise<Log>;
-  /** How often one record can be handed to a group after a member left without a commit: for timeouts. */
+  /** How long a group may take to give a member's partitions to another, also when the member was killed. */
   readonly takeoverMs: number;
-  /** A record that the log takes at most, so that a test can stay below its largest. */
   readonly partitions: number;
+  /** What log-member-process.mjs needs to open it, before the group. */
+  readonly memberArgs: readonly string[];
   close(): Promise<void>;
 }
 
@@ -93,6 +97,26 @@ export function named(name: string, count: number): string[] {
 
 export function freshGroup(): string {
   return `group-${randomBytes(6).toString('hex')}`;
+}
+
+const MEMBER_SCRIPT = fileURLToPath(new URL('./log-member-process.mjs', import.meta.url));
+
+/** A member in a process of its own (needs the built files): its lines so far, and SIGKILL. */
+function memberProcess(args: readonly string[]): { lines(): string[]; kill(): Promise<void> } {
+  const child = spawn(process.execPath, [MEMBER_SCRIPT, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const exited = once(child, 'exit');
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    output += chunk;
+  });
+  return {
+    lines: () => output.split('\n').slice(0, -1),
+    kill: async () => {
+      child.kill('SIGKILL');
+      await exited;
+    },
+  };
 }
 
 /** The code that a promise rejects with. */
@@ -292,6 +316,29 @@ export function logContract(name: string, make: () => Promise<LogUnderTest>): vo
       const second = member(await reopened(), group);
       await until(async () => second.has(texts), under().takeoverMs);
       await second.stop();
+    });
+
+    it('a member that is killed with a record under way has it repeated by another, and nothing before it', async () => {
+      const group = freshGroup();
+      const key = randomBytes(16);
+      const [done = '', after = ''] = named('killed', 2);
+      const child = memberProcess([...under().memberArgs, group]);
+      await log.append({ key, value: Buffer.from(done) });
+      // Behind by nothing after it was given the record: it is committed.
+      await until(async () => {
+        const lines = child.lines();
+        const got = lines.indexOf(`got ${done}`);
+        return got >= 0 && lines.lastIndexOf('lag 0') > got;
+      }, under().takeoverMs);
+      const hang = `hang-${randomBytes(3).toString('hex')}`;
+      await log.append({ key, value: Buffer.from(hang) });
+      await until(async () => child.lines().includes(`got ${hang}`), under().takeoverMs);
+      await child.kill();
+      await log.append({ key, value: Buffer.from(after) });
+      const other = member(await reopened(), group);
+      await until(async () => other.has([hang, after]), under().takeoverMs);
+      await other.stop();
+      expect(other.texts()).toEqual([hang, after]);
     });
 
     it('tells a group how far behind it is', async () => {
