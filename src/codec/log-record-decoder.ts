@@ -258,14 +258,16 @@ function readTarget(bytes: Uint8Array): LogTarget {
   let seq = 0n;
   let messageId: MessageId | undefined;
   let createdAtMs = 0n;
+  let retentionClass: number | undefined;
   const reader = new WireReader(bytes);
   for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
     if (tag >>> 3 === 1) seq = seqOf(reader, tag);
     else if (tag >>> 3 === 2) messageId = messageIdOf(bytesOf(reader, tag));
     else if (tag >>> 3 === 3) createdAtMs = int64Of(reader, tag);
+    else if (tag >>> 3 === 4) retentionClass = int32Of(reader, tag);
     else reader.skip(tag);
   }
-  return { seq, messageId: required(messageId, 'target.message_id'), createdAtMs };
+  return { seq, messageId: required(messageId, 'target.message_id'), createdAtMs, retentionClass };
 }
 
 function readKeyDestroyed(bytes: Uint8Array): DekId {

@@ -86,6 +86,7 @@ function writeTarget(sink: FieldSink, target: LogTarget): void {
   writeSeq(sink, 1, target.seq);
   sink.bytes(2, target.messageId);
   sink.varint(3, target.createdAtMs);
+  sink.varint(4, target.retentionClass);
 }
 
 function writeKeyDestroyed(sink: FieldSink, dekId: DekId): void {

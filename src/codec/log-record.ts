@@ -17,6 +17,8 @@ export interface LogTarget {
   readonly messageId: MessageId;
   /** Of the target, milliseconds since 1970: what its TTL and its writes' timestamps count from (D8, D14). */
   readonly createdAtMs: bigint;
+  /** Of the target when the event was made: tells an archiver how long a row lives that it has not written yet. */
+  readonly retentionClass?: number | undefined;
 }
 
 /** What every record about a conversation has. */

@@ -80,7 +80,7 @@ export class Editor {
     await steps.done('read');
 
     const { tenantId, conversationId, seq, messageId, preview } = request;
-    const { createdAtMs } = row.record;
+    const { createdAtMs, retentionClass } = row.record;
     const event = await this.#with.allocator.allocateEvent(tenantId, conversationId, row.record);
     assertSeq(event.seq, 'the event’s conversation_seq');
     const { lastActivityId } = event;
@@ -99,7 +99,7 @@ export class Editor {
       appendedAtMs: BigInt(nowEpochMs),
       eventId: eventId({ kind: 'edit', tenantId, conversationId, messageId, activityId: lastActivityId }),
       seq: event.seq,
-      target: { seq, messageId, createdAtMs },
+      target: { seq, messageId, createdAtMs, retentionClass },
       ...sealed,
     });
     await outbox.append({ key: conversationId, value });

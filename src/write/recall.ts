@@ -151,11 +151,11 @@ export async function applyRecall(
 async function appendRecall(
   { outbox, clock }: Pick<RecallerOptions, 'outbox' | 'clock'>,
   { tenantId, conversationId, seq, messageId }: MessageTarget,
-  { createdAtMs }: MessageRecord,
+  { createdAtMs, retentionClass }: MessageRecord,
   event: RecallEvent,
 ): Promise<void> {
   const appendedAtMs = BigInt(Math.floor(clock.epochMs()));
-  const target = { seq, messageId, createdAtMs };
+  const target = { seq, messageId, createdAtMs, retentionClass };
   const record = { kind: 'recall', tenantId, conversationId, appendedAtMs, target, ...event } as const;
   await outbox.append({ key: conversationId, value: encodeLogRecord(record) });
 }

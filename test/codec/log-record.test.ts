@@ -3,7 +3,12 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import protobuf from 'protobufjs';
 import { describe, expect, it } from 'vitest';
-import { decodeLogRecord, encodeLogRecord, type LogRecord } from '../../src/codec/log-record.js';
+import {
+  decodeLogRecord,
+  encodeLogRecord,
+  type LogRecord,
+  type LogTarget,
+} from '../../src/codec/log-record.js';
 import { MailjoinError } from '../../src/domain/errors.js';
 import { logRecord } from './log-records.js';
 
@@ -42,10 +47,11 @@ function plain(value: unknown): unknown {
 
 /** The record in the shape of the .proto file, as protobufjs' fromObject takes it. */
 function protoOf(log: LogRecord): Record<string, unknown> {
-  const target = (of: { seq: bigint; messageId: Uint8Array; createdAtMs: bigint }) => ({
+  const target = (of: LogTarget) => ({
     conversationSeq: of.seq.toString(),
     messageId: of.messageId,
     createdAt: of.createdAtMs.toString(),
+    retentionClass: of.retentionClass,
   });
   if (log.kind === 'keyDestroyed') {
     return { appendedAt: log.appendedAtMs.toString(), keyDestroyed: { dekId: log.dekId } };

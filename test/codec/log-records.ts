@@ -19,7 +19,7 @@ const messageId = id16.map((bytes) => bytes as MessageId);
 const activityId = id16.map((bytes) => bytes as ActivityId);
 const userId = id16.map((bytes) => bytes as UserId);
 const dekId: fc.Arbitrary<DekId> = fc.record({ scope: text, id: text, version: int32 });
-const target = fc.record({ seq, messageId, createdAtMs: int64 });
+const target = fc.record({ seq, messageId, createdAtMs: int64, retentionClass: maybe(int32) });
 const where = {
   tenantId: id16.map((bytes) => bytes as TenantId),
   conversationId: id16.map((bytes) => bytes as ConversationId),
