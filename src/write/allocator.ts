@@ -178,7 +178,9 @@ export class WindowAllocator implements SequenceAllocator {
     const waiters = this.#flights.get(key) ?? [];
     this.#flights.delete(key);
     for (const waiter of waiters.splice(0, Number(left(conversation)))) waiter.serve(conversation);
-    if (waiters.length > 0) this.#reserve(key, tenantId, conversationId).push(...waiters);
+    if (left(conversation) <= RESERVE_AHEAD) {
+      this.#reserve(key, tenantId, conversationId).push(...waiters);
+    }
   }
 
   /** A reservation ahead that fails has no waiters: whoever finds the window used up asks, and hears, again. */
