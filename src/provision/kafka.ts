@@ -5,7 +5,6 @@
  * the server, also when this process is killed. One replica of everything: for development and tests alone.
  * Failure: JAVA_MISSING, or SERVICE_START with the end of the log; nothing started stays behind.
  */
-import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
@@ -24,7 +23,9 @@ const HOST = '127.0.0.1';
 const READY = /Kafka Server started/;
 const START_TIMEOUT_MS = 60_000;
 const HEAP_MB_DEFAULT = 512;
-const CLUSTER_ID_BYTES = 16;
+// 16 bytes in base64, always the same: a broker started again on its data must have its former one, and a random one may
+// begin with "-", which the formatter takes for an option.
+const CLUSTER_ID = 'bWFpbGpvaW4tZGV2LTAwMQ';
 // The working folder takes temporary files too, so that they go with it.
 // A formatted folder is left as it is. exec: the broker keeps the shell's pid, which is the one that we know.
 const FORMAT_THEN_RUN = `
@@ -79,7 +80,7 @@ export async function startKafka(options: KafkaOptions = {}): Promise<Kafka> {
       FORMAT_THEN_RUN,
       java,
       jars.join(delimiter),
-      randomBytes(CLUSTER_ID_BYTES).toString('base64url'),
+      CLUSTER_ID,
       properties,
       `-Xmx${options.heapMb ?? HEAP_MB_DEFAULT}m`,
     ],

@@ -36,14 +36,15 @@ describeWithKafka('a broker that fails', () => {
     const log = await opened(topic, 10_000);
     const texts = named('dumped', 20);
     const places = await Promise.all(
-      texts.map((each) => log.append({ key: randomBytes(16), value: Buffer.from(each) })),
+      // Keys that are text, since the tool prints them.
+      texts.map((each) => log.append({ key: Buffer.from(`key of ${each}`), value: Buffer.from(each) })),
     );
     expect(new Set(places.map(({ offset }) => offset)).size).toBe(20);
     const dumped = await broker.dump(topic, 0);
     expect(dumped).toEqual(new Map(places.map(({ offset }, index) => [offset, texts[index]])));
   }, 60_000);
 
-  it('B50 a broker killed twice under load loses nothing and doubles nothing; order, followers and groups hold', async () => {
+  it('B50 a broker killed under load loses nothing and doubles nothing; order, followers and groups hold', async () => {
     const topic = await freshTopic(3);
     const log = await opened(topic, 60_000);
     const follower = follow(await opened(topic, 10_000), []);
@@ -62,16 +63,22 @@ describeWithKafka('a broker that fails', () => {
         );
       }
     });
-    for (let round = 0; round < 2; round++) {
+    // An append that fails is told here, not when the test has ended.
+    const allAppended = Promise.all(appending);
+    allAppended.catch(() => {});
+    onTestFinished(() => {
+      stopped = true;
+    });
+    const appendedMore = (): Promise<void> => {
       const before = places.size;
-      await until(async () => places.size > before + 200, 60_000);
-      await broker.kill();
-      await broker.start();
-    }
-    const before = places.size;
-    await until(async () => places.size > before + 200, 60_000);
+      return until(async () => places.size > before + 200, 60_000);
+    };
+    await appendedMore();
+    await broker.kill();
+    await broker.start();
+    await appendedMore();
     stopped = true;
-    await Promise.all(appending);
+    await allAppended;
 
     const entries = await between(log, [], await log.ends());
     expect(entries.length).toBe(places.size);

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePorts } from '../../src/provision/free-ports.js';
 import { type Kafka, startKafka } from '../../src/provision/kafka.js';
@@ -57,14 +57,14 @@ export class OwnBroker {
     const folder = join(this.#folder, 'data', `${topic}-${partition}`);
     const segment = readdirSync(folder).find((name) => name.endsWith('.log'));
     const { stdout: command } = await promisify(execFile)('cat', [`/proc/${this.#pid()}/cmdline`]);
-    const jars = CLASS_PATH.exec(command)?.[1]?.split(delimiter).join(delimiter) ?? '';
+    const jars = CLASS_PATH.exec(command)?.[1] ?? '';
     const { stdout } = await promisify(execFile)(
       'java',
       [
         '-Xmx128m',
         '-cp',
         jars,
-        'org.apache.kafka.tools.DumpLogSegments',
+        'kafka.tools.DumpLogSegments',
         '--print-data-log',
         '--files',
         join(folder, segment ?? ''),
