@@ -50,6 +50,8 @@ export const CACHE_AGE_MS_MAX_DEFAULT = 60_000;
 export const FLOORS_MAX = 100_000;
 /** How long a floor lasts when no body at or above it is published: the row has changed by then, or recovery tells of it again (D17). */
 export const FLOOR_AGE_MS_MAX_DEFAULT = 60_000;
+/** How long a recall's floor lasts when its row does not show it: time for a recovery run after a writer's crash (D17). */
+export const RECALL_FLOOR_AGE_MS_MAX = 3_600_000;
 /** How long readers in other threads and processes may use the region after the writer's last sign of life. */
 export const REGION_LEASE_MS_DEFAULT = 3_000;
 
@@ -136,6 +138,29 @@ export const LOG_REQUEST_BYTES_MAX = MIB;
 export const LOG_TIMEOUT_MS_DEFAULT = 10_000;
 /** How long the embedded log keeps a record at least; a reader that is further behind misses what is gone. */
 export const EMBEDDED_LOG_AGE_MS = 7 * 86_400_000;
+/** How far behind the log a sidecar may be: beyond it the cache is dropped, and bodies are cached for this long only. */
+export const FOLLOW_LAG_MS_MAX_DEFAULT = 5_000;
+/** After a start or a gap in the log: time for rows to show the events that were missed, and for clocks to differ by. */
+export const FOLLOW_SETTLE_MS = 10_000;
+/** How often a follower that lost the log tries again, and how often at most it asks where the log ends. */
+export const FOLLOW_RETRY_MS = 500;
+export const FOLLOW_PROBE_MS_MAX = 1_000;
+/** Records of the log applied in one tick, so that joins never wait for many. */
+export const FOLLOW_TICK_RECORDS = 64;
+
+/** Conversations that count as in use on a node; the least recently used goes. */
+export const CONVERSATIONS_IN_USE_MAX = 20_000;
+/** How long a conversation counts as in use after a join asked for one of its messages. */
+export const CONVERSATION_IN_USE_MS = 600_000;
+/** Messages of the log that wait to be placed into the cache, and their bytes; beyond it they are left out, and read when asked for. */
+export const WARM_WAITING_RECORDS_MAX = 1_024;
+export const WARM_WAITING_BYTES_MAX = 16 * MIB;
+/** Messages placed into the cache in one tick. */
+export const WARM_TICK_RECORDS = INLINE_OPEN_ITEMS_MAX;
+/** A message older than this is not warmed: a record that old is a repetition, or the follower is catching up. */
+export const WARM_AGE_MS_MAX = 30_000;
+/** Messages whose latest events are remembered, so that a repeated record does not undo them. */
+export const WARM_CHANGED_MAX = 100_000;
 
 /** Seqs that a writer reserves at once: one bucket's worth; what a crash leaves of them is a hole. */
 export const SEQ_WINDOW = BUCKET_WIDTH;
@@ -177,6 +202,16 @@ export const REACTION_KEY_BYTES_MAX = 64;
 export const REACTION_ROUNDS_MAX = 16;
 /** Messages whose reactions are being counted at once; beyond it → OVERLOADED (503). */
 export const REACTION_ROUNDS_IN_FLIGHT_MAX = 10_000;
+/** Rows that an archiver writes at once; further ones of its batch wait. */
+export const ARCHIVE_WRITES_IN_FLIGHT_MAX = 64;
+/** Wait before an archiver tries a failed write again: doubled each time, up to the second; it never gives up. */
+export const ARCHIVE_RETRY_MS = { first: 100, max: 10_000 } as const;
+/** Bytes of a parked record that its line in the parking file repeats; of a larger one only place, size and hash. */
+export const PARKED_VALUE_BYTES_MAX = 64 * KIB;
+/** Bytes of a parking file; when it is full, further records are counted and logged, and not kept. */
+export const PARKING_FILE_BYTES_MAX = 64 * MIB;
+/** Bytes of a row that an archiver writes to Cassandra or ScyllaDB: below the 16 MiB that they take in one mutation. */
+export const CQL_ROW_BYTES_MAX = 16 * MIB - 64 * KIB;
 
 assert(BATCHES_PUSH_RESERVE < BATCHES_MAX);
 assert(LOG_RECORD_BYTES_MAX <= LOG_WAITING_BYTES_MAX);
