@@ -80,7 +80,6 @@ export class Editor {
     await steps.done('read');
 
     const { tenantId, conversationId, seq, messageId, preview } = request;
-    const { createdAtMs, retentionClass } = row.record;
     const event = await this.#with.allocator.allocateEvent(tenantId, conversationId, row.record);
     assertSeq(event.seq, 'the event’s conversation_seq');
     const { lastActivityId } = event;
@@ -92,29 +91,42 @@ export class Editor {
 
     // Found out before the event is logged: an edit of a row that ends now has nothing to tell.
     if (updateLife(row, clock, 0n) === 'expired') throw new MailjoinError('MESSAGE_NOT_FOUND');
+    const id = eventId({ kind: 'edit', tenantId, conversationId, messageId, activityId: lastActivityId });
+    const identity = { eventId: id, seq: event.seq };
+    const log = (edit: LoggedEdit): Promise<void> => this.#log(request, row.record, identity, edit);
+    await log(sealed);
+    await steps.done('log');
+
+    const after = await applyEdit(this.#with, request, row, sealed, log);
+    await steps.done('row');
+
+    // Where somebody recalled or edited it meanwhile, the head is theirs to revise.
+    const isOwn = after !== undefined && Buffer.compare(after.payload ?? NO_BYTES, sealed.payload) === 0;
+    const revision = (isOwn ? after.lastActivityId : undefined) ?? lastActivityId;
+    if (isOwn && effectiveState(after) !== MessageState.RECALLED) {
+      const content = { tenantId, conversationId, seq, messageId, lastActivityId: revision, preview };
+      await this.#with.heads.revise({ ...content, keyAtMs: BigInt(nowEpochMs) });
+    }
+    await steps.done('head');
+    return { eventSeq: event.seq, lastActivityId: revision };
+  }
+
+  async #log(
+    { tenantId, conversationId, seq, messageId }: EditRequest,
+    { createdAtMs, retentionClass }: MessageRecord,
+    event: { readonly eventId: bigint; readonly seq: bigint },
+    edit: LoggedEdit,
+  ): Promise<void> {
     const value = encodeLogRecord({
       kind: 'edit',
       tenantId,
       conversationId,
-      appendedAtMs: BigInt(nowEpochMs),
-      eventId: eventId({ kind: 'edit', tenantId, conversationId, messageId, activityId: lastActivityId }),
-      seq: event.seq,
+      appendedAtMs: BigInt(Math.floor(this.#with.clock.epochMs())),
       target: { seq, messageId, createdAtMs, retentionClass },
-      ...sealed,
+      ...event,
+      ...edit,
     });
-    await outbox.append({ key: conversationId, value });
-    await steps.done('log');
-
-    const after = await applyEdit(this.#with, request, row, sealed);
-    await steps.done('row');
-
-    // Where somebody recalled or edited it meanwhile, the head is theirs to revise.
-    if (after !== undefined && effectiveState(after) !== MessageState.RECALLED) {
-      const revision = { tenantId, conversationId, seq, messageId, lastActivityId, preview };
-      await this.#with.heads.revise({ ...revision, keyAtMs: BigInt(nowEpochMs) });
-    }
-    await steps.done('head');
-    return { eventSeq: event.seq, lastActivityId };
+    await this.#with.outbox.append({ key: conversationId, value });
   }
 
   async #seal(
@@ -133,18 +145,26 @@ export class Editor {
 
 /**
  * Writes a logged edit into its row until it, or a later edit, is shown; also what the recovery run does (D17). Written
- * at the event's own revision, which every repetition has again; above the row's where that one is higher already, with
- * edited_at_activity_id always the event's. Answers the row as it reads then, or undefined when it has expired.
+ * at the event's own revision, which every repetition has again. Where the row is above that by now, the revision is
+ * raised. Its writer then logs it again as an edit of that revision (`logRaised`): it is the later one now, and caches
+ * need the higher floor. The recovery run, which has later edits still before it, leaves the event its place among them.
+ * Answers the row as it reads then, or undefined when it has expired.
  */
 export async function applyEdit(
   ports: Pick<EditorOptions, 'messages' | 'writes' | 'clock'>,
   target: MessageTarget,
   found: ReadRow,
-  edit: LoggedEdit,
+  logged: LoggedEdit,
+  logRaised: ((edit: LoggedEdit) => Promise<void>) | undefined,
 ): Promise<MessageRecord | undefined> {
   let row = found;
+  let edit = logged;
   for (let attempt = 0; attempt < ROW_ATTEMPTS_MAX; attempt++) {
     const revision = revisionAbove(row.record, edit.lastActivityId);
+    if (revision !== edit.lastActivityId && logRaised !== undefined) {
+      edit = { ...edit, lastActivityId: revision };
+      await logRaised(edit);
+    }
     const life = updateLife(row, ports.clock, revisionMicros(revision));
     if (life === 'expired') return undefined;
     const { payload, dekId, lastActivityId: editedAtActivityId } = edit;
@@ -161,17 +181,23 @@ export async function applyEdit(
   throw contended();
 }
 
-/** Whether the row shows this edit whole, or a later one (D17). */
+/**
+ * Whether the row shows this edit whole, or a later one (D17). Two edits written in one microsecond leave a mix of both
+ * (the store reconciles them column by column): that shows neither.
+ */
 export function isEditShown(record: MessageRecord, edit: LoggedEdit): boolean {
-  if (record.editedAtActivityId === undefined) return false;
-  const order = compareIdAt(record.editedAtActivityId, 0, edit.lastActivityId, 0);
-  if (order !== 0) return order > 0;
-  // Two edits that met in one microsecond leave a mix of both (reconciled column by column): then it is written again.
+  const { editedAtActivityId, lastActivityId } = record;
+  if (editedAtActivityId === undefined || lastActivityId === undefined) return false;
+  const order = compareIdAt(editedAtActivityId, 0, edit.lastActivityId, 0);
+  if (order > 0) return revisionMicros(lastActivityId) !== revisionMicros(edit.lastActivityId);
   return (
-    Buffer.compare(record.payload ?? new Uint8Array(0), edit.payload) === 0 &&
+    order === 0 &&
+    Buffer.compare(record.payload ?? NO_BYTES, edit.payload) === 0 &&
     keyName(record.dekId) === keyName(edit.dekId)
   );
 }
+
+const NO_BYTES = new Uint8Array(0);
 
 function keyName(dekId: DekId | undefined): string | undefined {
   return dekId && dekKey(dekId);

@@ -81,10 +81,16 @@ export class HeadOwner {
     hasMore: () => boolean,
   ): Promise<HeadOutcome | 'retake'> {
     const { store } = this.#with;
-    const owned = this.#owned.get(key) ?? (await this.#takeOver(key, tenantId, conversationId, change));
+    const remembered = this.#owned.get(key);
+    const owned = remembered ?? (await this.#takeOver(key, tenantId, conversationId, change));
     if (typeof owned === 'string') return owned;
     const content = contentAfter(owned.known, change);
-    if (content === undefined) return unwritten(owned.known, change);
+    if (content === undefined) {
+      if (remembered === undefined || !isBeyond(owned.known, change)) return unwritten(owned.known, change);
+      // Somebody else wrote the head since: look again.
+      this.#owned.delete(key);
+      return 'retake';
+    }
     const fence = { fencingEpoch: owned.epoch, headVersion: owned.version + 1n };
     const preview = await this.#preview(tenantId, conversationId, content);
     const { latestSeq, lastMessageId, lastActivityId, lastSenderId } = content;
@@ -145,6 +151,11 @@ export class HeadOwner {
       throw error;
     }
   }
+}
+
+/** True when a change revises a message that is newer than the head as this process remembers it. */
+function isBeyond(known: KnownHead | undefined, { revision }: HeadChange): boolean {
+  return revision !== undefined && (known === undefined || revision.seq > known.latestSeq);
 }
 
 /** Why a change needs no write. */

@@ -100,13 +100,14 @@ export function insertMicros(createdAtMs: bigint): bigint {
 
 /**
  * The prefix of an event's revision: `wanted`, unless that is not at least a millisecond later than the row's former
- * revision and its created_at. So the event's write has a timestamp above all that the row has had (D14).
+ * revision and its created_at. So the event's write has a timestamp above all that the row has had (D14). Where it is
+ * raised its counter is drawn, so that two processes which raise above the same row rarely meet in one microsecond.
  */
 export function eventPrefix(wanted: IdPrefix, { createdAtMs, lastActivityId }: FormerRevision): IdPrefix {
   const created = endOfMs(createdAtMs);
   const former = lastActivityId === undefined ? 0n : prefixOf(lastActivityId) | COUNTER_MAX;
   const floor = former > created ? former : created;
-  return checkedPrefix(wanted > floor ? wanted : floor + 1n);
+  return checkedPrefix(wanted > floor ? wanted : floor + 1n + BigInt(randomCounterStart()));
 }
 
 /** An event's revision as it was assigned, or the least one above the row's where the row's is above it by now. */

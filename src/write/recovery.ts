@@ -134,7 +134,7 @@ async function recoverEdit(
   const appendedAtMs = BigInt(Math.floor(options.clock.epochMs()));
   const value = encodeLogRecord({ ...event, appendedAtMs });
   await options.outbox.append({ key: event.conversationId, value });
-  const after = await applyEdit(options, target, row, event);
+  const after = await applyEdit(options, target, row, event, undefined);
   if (after === undefined) return 'absent';
   return 'applied';
 }
