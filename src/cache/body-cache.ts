@@ -9,7 +9,7 @@
  */
 import { compareIdAt, type MessageId, type TenantId } from '../domain/ids.js';
 import { FLOOR_AGE_MS_MAX_DEFAULT, FLOORS_MAX, REGION_LEASE_MS_DEFAULT } from '../domain/limits.js';
-import type { DekId } from '../domain/message.js';
+import type { Coordinates, DekId } from '../domain/message.js';
 import {
   type BodyCache,
   type BodyCacheStats,
@@ -39,6 +39,7 @@ import type { Region } from './region.js';
 import { Reservations } from './reservations.js';
 import type { Segments } from './segments.js';
 import { hasBlockAOf, messageNameAt, revisionAt, summaryVersionAt, writeSlotHeader } from './slot-header.js';
+import { rewriteSummary } from './summary-rewrite.js';
 
 export interface RegionBodyCacheOptions {
   readonly floorsMax?: number;
@@ -180,12 +181,28 @@ export class RegionBodyCache implements BodyCache {
     if (entry !== NO_ENTRY) this.#bodies.remove(entry);
   }
 
-  raiseFloor(tenantId: TenantId, messageId: MessageId, floor: Floor, nowMs: number): void {
+  raiseFloor(tenantId: TenantId, messageId: MessageId, floor: Floor, nowMs: number, ageMsMin = 0): void {
     this.#bodies.nowMs = nowMs;
-    this.#floors.raise(this.#nameOf(tenantId, messageId), floor, nowMs);
+    this.#floors.raise(this.#nameOf(tenantId, messageId), floor, nowMs, ageMsMin);
     const entry = this.#bodies.entryOf(this.#key);
     if (entry !== NO_ENTRY && this.#liesBelow(floor, this.#bodies.slotUnitOf(entry)))
       this.#bodies.remove(entry);
+  }
+
+  replaceSummary(
+    where: Coordinates,
+    messageId: MessageId,
+    summaryVersion: bigint,
+    blockB: Uint8Array,
+    nowMs: number,
+  ): boolean {
+    if (this.#floors.paused) return false;
+    this.#bodies.nowMs = nowMs;
+    this.#key.readName(where.tenantId, messageId);
+    this.#key.readCoordinates(where.conversationId, where.seq);
+    const { tenantId, conversationId, seq } = where;
+    const named = { tenantId, conversationId, seq, messageId };
+    return rewriteSummary(this.region, this.#bodies, this.#key, named, summaryVersion, blockB);
   }
 
   floorOf(tenantId: TenantId, messageId: MessageId): Floor | undefined {
@@ -216,14 +233,19 @@ export class RegionBodyCache implements BodyCache {
 
   /**
    * The writer's sign of life, to be given several times per lease, and only while what invalidates the cache is not
-   * too far behind. It also lets old floors go: their clock while nothing is published.
+   * too far behind.
    */
   renewLease(nowMs: number): void {
+    this.tend(nowMs);
+    this.region.grantLease(nowMs + this.#leaseMs);
+  }
+
+  /** Lets old floors go (their clock while nothing is published) and the buffers of the last batch. */
+  tend(nowMs: number): void {
     this.#bodies.nowMs = nowMs;
     this.#floors.sweep(nowMs);
     this.#copier.forget();
     this.#key.forget();
-    this.region.grantLease(nowMs + this.#leaseMs);
   }
 
   /** The end: readers take nothing from the region any more, and its bodies are zeroed. */

@@ -4,7 +4,7 @@
  *
  * Bounded: when a floor cannot be installed any more, caching pauses, so that nothing can be cached that the lost floor
  * would have kept out, until there is room *and* the lost floor would have reached its age. A floor goes when a body at
- * or above it is published, or at its age. Owned by the writer's thread; never in the region.
+ * or above it is published, or at its age: the table's, or a longer one that it was raised with. Owned by the writer's thread; never in the region.
  *
  * A Map in the order of raising rather than an lru-cache: a floor must never give way to another one.
  */
@@ -20,6 +20,8 @@ interface Installed {
   activityId: ActivityId | undefined;
   summaryVersion: bigint;
   raisedAtMs: number;
+  /** It stays until then at least, whatever the age of floors. */
+  keepUntilMs: number;
   readonly hash: number;
 }
 
@@ -56,7 +58,7 @@ export class Floors {
   }
 
   /** Installs a floor, keeping the higher revision and the higher version. Without room for it caching pauses. */
-  raise(name: NameAt, floor: Floor, nowMs: number): void {
+  raise(name: NameAt, floor: Floor, nowMs: number, ageMsMin = 0): void {
     this.sweep(nowMs);
     const key = keyOf(name);
     const installed = this.#byName.get(key);
@@ -72,6 +74,7 @@ export class Floors {
         activityId,
         summaryVersion: floor.summaryVersion,
         raisedAtMs: nowMs,
+        keepUntilMs: nowMs + ageMsMin,
         hash: name.hash,
       });
       return;
@@ -84,6 +87,7 @@ export class Floors {
     }
     if (floor.summaryVersion > installed.summaryVersion) installed.summaryVersion = floor.summaryVersion;
     installed.raisedAtMs = nowMs;
+    installed.keepUntilMs = Math.max(installed.keepUntilMs, nowMs + ageMsMin);
     // Last in the Map's order again: the order of raising.
     this.#byName.delete(key);
     this.#byName.set(key, installed);
@@ -105,10 +109,16 @@ export class Floors {
     this.#nowMs = Math.max(this.#nowMs, nowMs);
     if (this.#byName.size === 0) return;
     let looked = 0;
-    for (const [key, { raisedAtMs, hash }] of this.#byName) {
-      if (raisedAtMs + this.#ageMsMax > nowMs || looked++ === SWEEP_MAX) return;
+    for (const [key, installed] of this.#byName) {
+      if (installed.raisedAtMs + this.#ageMsMax > nowMs || looked++ === SWEEP_MAX) return;
       this.#byName.delete(key);
-      this.#count(hash, -1);
+      if (installed.keepUntilMs > nowMs) {
+        // To the end of the Map's order, to be looked at again after another age.
+        installed.raisedAtMs = nowMs;
+        this.#byName.set(key, installed);
+      } else {
+        this.#count(installed.hash, -1);
+      }
     }
   }
 

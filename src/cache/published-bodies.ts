@@ -104,6 +104,10 @@ export class PublishedBodies {
     return this.#directory.slotUnitOf(entry);
   }
 
+  expiresAtMs(entry: EntryWord): number {
+    return this.#directory.expiresAtMs(entry);
+  }
+
   /**
    * Whether a body may take the place of what its key holds (`entry`, or NO_ENTRY). Reads of one message can overtake each other, so an older
    * body never replaces a newer one; where each is newer in one respect neither is to be trusted and the old one goes.

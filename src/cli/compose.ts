@@ -8,7 +8,10 @@ import { DekCache } from '../crypto/dek-cache.js';
 import { DestructionWatcher } from '../crypto/destruction-watcher.js';
 import { LocalKeyProvider } from '../crypto/local-key-provider.js';
 import { REGION_LEASE_MS_DEFAULT } from '../domain/limits.js';
+import type { DekId } from '../domain/message.js';
 import type { BodyCacheStats } from '../domain/ports.js';
+import { ConversationsInUse } from '../join/conversations-in-use.js';
+import { fixedAge } from '../join/freshness.js';
 import { Joiner } from '../join/joiner.js';
 import { READ_COST_MODEL_DEFAULT } from '../join/read-cost-model.js';
 import { Admission, admissionFor } from '../server/admission.js';
@@ -18,6 +21,8 @@ import { Readiness } from '../server/readiness.js';
 import { Server } from '../server/server.js';
 import { WorkerOpener } from '../workers/worker-opener.js';
 import { Closers } from './closers.js';
+import { followLog, logFreshness } from './follow-log.js';
+import { openLogReader } from './open-log.js';
 import type { Settings } from './settings.js';
 import { loadKek, openStores, type Stores } from './stores.js';
 import { systemClock } from './system-clock.js';
@@ -67,11 +72,19 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Sid
   closers.add(() => keyring.close());
 
   const region = Region.create({ regionBytes: settings.cacheBytes, nowMs: clock.nowMs() });
-  const cache = new RegionBodyCache(region, clock.nowMs());
-  const renewal = setInterval(
-    () => cache.renewLease(clock.nowMs()),
-    REGION_LEASE_MS_DEFAULT / RENEWALS_PER_LEASE,
-  );
+  const reader = openLogReader(settings, stores.log, clock);
+  // Readers of the region must not go on for longer than the cache may be behind.
+  const leaseMs =
+    reader === undefined
+      ? REGION_LEASE_MS_DEFAULT
+      : Math.min(REGION_LEASE_MS_DEFAULT, settings.followLagMaxMs);
+  const cache = new RegionBodyCache(region, clock.nowMs(), { leaseMs });
+  const logged = reader === undefined ? undefined : logFreshness(settings, cache, clock, log);
+  const renewal = setInterval(() => {
+    const nowMs = clock.nowMs();
+    if (logged === undefined || logged.isCurrent(nowMs)) cache.renewLease(nowMs);
+    else cache.tend(nowMs);
+  }, leaseMs / RENEWALS_PER_LEASE);
   closers.add(() => {
     clearInterval(renewal);
     region.retire();
@@ -84,17 +97,22 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Sid
   });
   closers.add(() => opener.close());
 
+  // The key first: what is opened after this is not published under the old generation.
+  const onKeyDestroyed = [
+    (dekId: DekId) => keyring.markDestroyed(dekId),
+    (dekId: DekId) => void cache.destroyKey(dekId),
+  ];
   const watcher = new DestructionWatcher({
     store: stores.keys,
     clock,
     pollMs: settings.keyPollMs,
     pollTimeoutMs: settings.storeTimeoutMs,
-    // The key first: what is opened after this is not published under the old generation.
-    listeners: [(dekId) => keyring.markDestroyed(dekId), (dekId) => cache.destroyKey(dekId)],
+    listeners: onKeyDestroyed,
   });
   closers.add(() => watcher.stop());
   watcher.start();
 
+  const inUse = settings.warm && reader !== undefined ? new ConversationsInUse(clock) : undefined;
   const joiner = new Joiner({
     store: stores.messages,
     cache,
@@ -103,12 +121,23 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Sid
     clock,
     costs: { ...READ_COST_MODEL_DEFAULT, inCap: settings.inCap },
     allowUnsealed: settings.allowUnsealed,
-    cacheAgeMsMax: settings.cacheAgeMs,
+    freshness: logged ?? fixedAge(settings.cacheAgeMs),
+    inUse,
     onFailure: (code, error) => {
       metrics.countFailure(code);
       log.write('warn', 'join_failure', { code, error: error instanceof Error ? error.name : typeof error });
     },
   });
+
+  const followed =
+    reader === undefined || logged === undefined
+      ? undefined
+      : followLog(settings, { reader, freshness: logged, joiner, onKeyDestroyed, inUse, clock, log });
+  closers.add(async () => {
+    await followed?.stop();
+    await reader?.close();
+  });
+  followed?.start();
 
   const watcherAgeMsMax = MISSED_POLLS_MAX * settings.keyPollMs + settings.storeTimeoutMs;
   const readiness = new Readiness(
@@ -121,6 +150,7 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Sid
             ? undefined
             : `destroyed keys not looked for during ${Math.round(watcher.lastSuccessAgeMs)} ms`,
       },
+      ...(followed === undefined ? [] : [{ name: 'log', check: async () => followed.problem() }]),
     ],
     clock,
   );
@@ -144,6 +174,7 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Sid
       watcherFailures: watcher.failures,
     }),
     opener: () => opener.stats(),
+    log: followed?.figures,
     inFlight: () => ({
       batches: admission.batches,
       requestBytes: admission.requestBytes,

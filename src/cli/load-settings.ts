@@ -5,6 +5,7 @@
 import fs from 'node:fs';
 import { MailjoinError } from '../domain/errors.js';
 import { BUCKET_WIDTH } from '../domain/seq.js';
+import { logKindOf } from './open-log.js';
 import {
   environmentOf,
   flagOf,
@@ -171,11 +172,36 @@ function checkTogether(
       missing('username', 'a password needs its user');
     }
   }
+  checkLog(settings, missing, problems);
   if (settings.bucketWidth !== BUCKET_WIDTH) {
     problems.push({
       setting: 'bucketWidth',
       source: String(settings.bucketWidth),
       reason: `this build works with ${BUCKET_WIDTH} only; it is never changed after the tables exist (D11)`,
     });
+  }
+}
+
+/** The log: what it needs, and what needs it. */
+function checkLog(
+  settings: Settings,
+  missing: (setting: SettingName, reason: string) => void,
+  problems: Problem[],
+): void {
+  const kind = logKindOf(settings);
+  const refuse = (setting: SettingName, source: string, reason: string) => {
+    problems.push({ setting, source, reason });
+  };
+  if (kind === 'kafka' && settings.brokers === undefined) {
+    missing('brokers', 'the log "kafka" needs at least one');
+  }
+  if (kind !== 'kafka' && settings.brokers !== undefined) {
+    refuse('brokers', settings.brokers.join(','), `the log is "${kind}"; brokers go with "kafka"`);
+  }
+  if (kind === 'embedded' && settings.store !== 'embedded') {
+    refuse('log', kind, 'lies in the embedded store; with the store "cql" it is "kafka" or "none"');
+  }
+  if (kind === 'none' && settings.warm) {
+    refuse('warm', String(settings.warm), 'needs a log to follow');
   }
 }

@@ -9,6 +9,7 @@ import {
   BATCHES_MAX,
   CACHE_AGE_MS_MAX_DEFAULT,
   DEK_CACHE_TTL_MS_DEFAULT,
+  FOLLOW_LAG_MS_MAX_DEFAULT,
   IN_CAP_DEFAULT,
   KEY_POLL_MS_DEFAULT,
   PARTITION_ROWS_MAX,
@@ -126,6 +127,18 @@ export const SETTINGS = {
     KEY_POLL_MS_DEFAULT,
     'How often keys destroyed elsewhere are looked for.',
   ),
+  log: optional(
+    oneOf('none', 'embedded', 'kafka'),
+    'The log of events to follow. Unless set: kafka with brokers, else embedded with the embedded store, else none.',
+  ),
+  brokers: optional(list('host:port,…'), 'Brokers of the log, any that speak the Kafka protocol.'),
+  topic: always(text('name'), 'mailjoin-outbox', 'The topic of the log.'),
+  followLagMaxMs: always(
+    integer(100, HOUR_MS, 'ms'),
+    FOLLOW_LAG_MS_MAX_DEFAULT,
+    'How far behind the log the cache may be; beyond it the cache is dropped and bodies are cached for this long only.',
+  ),
+  warm: always(onOff(), false, 'Place fresh messages of conversations in use into the cache, from the log.'),
   inCap: always(
     integer(1, PARTITION_ROWS_MAX),
     IN_CAP_DEFAULT,

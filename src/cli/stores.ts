@@ -10,12 +10,15 @@ import type { StatementObserver } from '../cql/statement.js';
 import { createKekFile, loadKekFile } from '../crypto/kek-file.js';
 import { MailjoinError } from '../domain/errors.js';
 import type { Clock, KeyStore, MessageStore } from '../domain/ports.js';
+import type { LogReader, Outbox } from '../domain/write-ports.js';
 import { openEmbedded } from '../embedded/open-embedded.js';
 import { flagOf, type Settings } from './settings.js';
 
 export interface Stores {
   readonly messages: MessageStore;
   readonly keys: KeyStore;
+  /** The log in the embedded store's file, closed with it. */
+  readonly log: (Outbox & LogReader) | undefined;
   /** For people: where messages lie. */
   readonly place: string;
   close(): Promise<void>;
@@ -36,7 +39,13 @@ export async function openStores(
     await prepareDataDir(settings);
     const opened = await openEmbedded(settings.dataDir, clock);
     const place = `embedded store in ${settings.dataDir}`;
-    return { messages: opened.store, keys: opened.keys, place, close: () => opened.close() };
+    return {
+      messages: opened.store,
+      keys: opened.keys,
+      log: opened.log,
+      place,
+      close: () => opened.close(),
+    };
   }
   const { messages, keys } = await openCqlStores({
     ...cqlConnectOptions(settings),
@@ -44,7 +53,13 @@ export async function openStores(
     clock,
     onStatement,
   });
-  return { messages, keys, place: `keyspace ${settings.keyspace}`, close: () => messages.close() };
+  return {
+    messages,
+    keys,
+    log: undefined,
+    place: `keyspace ${settings.keyspace}`,
+    close: () => messages.close(),
+  };
 }
 
 /** How the settings say that the cluster is reached. */

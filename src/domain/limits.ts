@@ -212,6 +212,16 @@ export const PARKED_VALUE_BYTES_MAX = 64 * KIB;
 export const PARKING_FILE_BYTES_MAX = 64 * MIB;
 /** Bytes of a row that an archiver writes to Cassandra or ScyllaDB: below the 16 MiB that they take in one mutation. */
 export const CQL_ROW_BYTES_MAX = 16 * MIB - 64 * KIB;
+/** Heads that an advancer lists at once; its checkpoint is saved after each such page. */
+export const ADVANCE_PAGE_HEADS = 100;
+/** Conversations whose E is looked for at once. */
+export const ADVANCE_IN_FLIGHT_MAX = 8;
+/** Conversations that one run of the advancer looks at unless it is told otherwise; the next run goes on there. */
+export const ADVANCE_CONVERSATIONS_DEFAULT = 100_000;
+/** Buckets that a run reads of one conversation; the next run goes on behind them. */
+export const ADVANCE_BUCKETS_MAX = 64;
+/** How old a seq must be before its absence counts: it may still be on its way from the log into the store. */
+export const ADVANCE_SETTLE_MS_DEFAULT = 3_600_000;
 
 assert(BATCHES_PUSH_RESERVE < BATCHES_MAX);
 assert(LOG_RECORD_BYTES_MAX <= LOG_WAITING_BYTES_MAX);

@@ -246,8 +246,23 @@ export interface BodyCache {
   release(slot: BodySlot): void;
   /** Drops what is cached of a message. */
   remove(tenantId: TenantId, messageId: MessageId): void;
-  /** Installs a floor, keeping the higher one; then drops what is cached below it. */
-  raiseFloor(tenantId: TenantId, messageId: MessageId, floor: Floor, nowMs: number): void;
+  /**
+   * Installs a floor, keeping the higher one; then drops what is cached below it. It lasts until a body at or above it
+   * is published, or for the cache's own age of floors, but not less than `ageMsMin`.
+   */
+  raiseFloor(tenantId: TenantId, messageId: MessageId, floor: Floor, nowMs: number, ageMsMin?: number): void;
+  /**
+   * Gives the cached body of exactly this message a later reaction summary, from its own bytes and without opening its
+   * payload; `blockB` is the summary encoded. False, and nothing done, when none is cached, the cached one is not
+   * older, or there is no room.
+   */
+  replaceSummary(
+    where: Coordinates,
+    messageId: MessageId,
+    summaryVersion: bigint,
+    blockB: Uint8Array,
+    nowMs: number,
+  ): boolean;
   /** The installed floor of a message, or undefined. */
   floorOf(tenantId: TenantId, messageId: MessageId): Floor | undefined;
   /** Raises the DEK's generation and zeroes every slot that it sealed; returns how many. */

@@ -5,14 +5,17 @@
  * same message_id but other coordinates (a caller's mistake) are flights of their own behind the same hash. Hashes are
  * only hints: whatever is found is compared byte by byte.
  *
- *     registered ──land()──▶ gone          its result may be cached
- *         └──detach()──▶ detached ──▶ gone its result is served to those who waited, not cached
+ *     registered ───────────land()──▶ gone   its result may be cached
+ *         └──detach()──▶ detached ──▶ gone   its result is served to those who waited, above the floor, not cached
+ *
+ * A detached flight stays in the map, unseen by later arrivals, and keeps the floors of all events until it lands: the
+ * cache forgets a floor as soon as another flight has published a body at it, but what this one has read may be older.
  *
  * A flight lives as long as its reads, never as long as its first caller: waiters leave at their own deadlines.
  */
 import { strict as assert } from 'node:assert';
-import { type ConversationId, equalIdAt, type MessageId, type TenantId } from '../domain/ids.js';
-import type { MessageAt } from '../domain/ports.js';
+import { type ConversationId, compareIdAt, equalIdAt, type MessageId, type TenantId } from '../domain/ids.js';
+import type { Floor, MessageAt } from '../domain/ports.js';
 import { ResultCode } from '../domain/result.js';
 import type { Batch } from './batch.js';
 
@@ -32,7 +35,9 @@ export class Flight {
   waiters: Waiter[] = [];
   /** Invalidated while it was under way: what it brings must not be cached. */
   detached = false;
-  /** Found by later arrivals. */
+  /** The highest of the events that came while it was under way; its result is not served below it. */
+  floor: Floor | undefined = undefined;
+  /** In the map. */
   registered = false;
   /** What its waiters get when no further read is left: UNAVAILABLE or NOT_YET. */
   unmet: ResultCode = ResultCode.UNAVAILABLE;
@@ -70,15 +75,15 @@ export class Flights {
   private readonly byHash = new Map<number, Flight>();
   private count = 0;
 
-  /** Flights registered now. */
+  /** Flights under way now. */
   get size(): number {
     return this.count;
   }
 
-  /** The registered flight of exactly this reference, or undefined. */
+  /** The flight of exactly this reference that later arrivals may join, or undefined. */
   find(hash: number, at: MessageAt): Flight | undefined {
     let flight = this.byHash.get(hash);
-    while (flight !== undefined && !flight.isOf(at)) flight = flight.sibling;
+    while (flight !== undefined && (flight.detached || !flight.isOf(at))) flight = flight.sibling;
     return flight;
   }
 
@@ -89,7 +94,7 @@ export class Flights {
     this.count++;
   }
 
-  /** Takes a flight out, once it has settled for good. Repeatable; nothing happens when it was detached before. */
+  /** Takes a flight out, once it has settled for good. Repeatable. */
   land(flight: Flight): void {
     if (!flight.registered) return;
     flight.registered = false;
@@ -106,16 +111,24 @@ export class Flights {
     before.sibling = flight.sibling;
   }
 
-  /** An invalidation: later arrivals read anew, and what is under way is not cached. */
-  detach(hash: number, tenantId: TenantId, messageId: MessageId): void {
-    let next = this.byHash.get(hash);
-    while (next !== undefined) {
-      const flight = next;
-      next = flight.sibling;
+  /** An invalidation: later arrivals read anew, and what is under way is neither cached nor served below the floor. */
+  detach(hash: number, tenantId: TenantId, messageId: MessageId, floor?: Floor): void {
+    for (let flight = this.byHash.get(hash); flight !== undefined; flight = flight.sibling) {
       if (!equalIdAt(flight.messageId, 0, messageId, 0) || !equalIdAt(flight.tenantId, 0, tenantId, 0))
         continue;
-      this.land(flight);
       flight.detached = true;
+      if (floor !== undefined) flight.floor = higherFloor(flight.floor, floor);
     }
   }
+}
+
+/** At or above both. */
+function higherFloor(a: Floor | undefined, b: Floor): Floor {
+  if (a === undefined) return b;
+  const hasHigherId =
+    a.activityId !== undefined &&
+    (b.activityId === undefined || compareIdAt(a.activityId, 0, b.activityId, 0) >= 0);
+  const withId = hasHigherId ? a : b;
+  const withVersion = a.summaryVersion >= b.summaryVersion ? a : b;
+  return { activityId: withId.activityId, summaryVersion: withVersion.summaryVersion };
 }

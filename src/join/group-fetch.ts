@@ -7,12 +7,14 @@
  */
 import type { Receipt } from '../codec/join-outcome.js';
 import { MailjoinError } from '../domain/errors.js';
+import { type ActivityId, compareIdAt } from '../domain/ids.js';
 import { FLIGHT_ATTEMPTS_MAX } from '../domain/limits.js';
 import { type DekId, dekKey, type MessageRecord, type ReactionSummary } from '../domain/message.js';
 import { OpenOutcome } from '../domain/open-job.js';
 import {
   type BodyCache,
   type Clock,
+  type Floor,
   type GroupRead,
   type GroupRows,
   type Keyring,
@@ -24,6 +26,7 @@ import {
 import { ResultCode } from '../domain/result.js';
 import { type Draft, draftBody, judge, openJobOf } from './body-build.js';
 import type { Flight, Flights, Waiter } from './flights.js';
+import type { Freshness } from './freshness.js';
 import type { ReadCostModel } from './read-cost-model.js';
 import type { ReadGate } from './read-gate.js';
 import { planStatements } from './statement-plan.js';
@@ -40,8 +43,8 @@ export interface FetchContext {
   readonly gate: ReadGate;
   /** Whether rows without dek_id are served (D22). */
   readonly allowUnsealed: boolean;
-  /** How long a body may be cached whatever its TTL, in ms. */
-  readonly cacheAgeMsMax: number;
+  /** How long a body may be cached whatever its TTL. */
+  readonly freshness: Freshness;
   /** Told of every failure beneath a batch: for logs and metrics. */
   readonly onFailure: (code: string, error: unknown) => void;
 }
@@ -53,10 +56,14 @@ export interface Group {
   readonly bucket: bigint;
 }
 
-/** Fetches a group; every flight has landed and every waiter is settled when it resolves. */
-export async function fetchGroup(context: FetchContext, group: Group): Promise<void> {
+/**
+ * Fetches a group; every flight has landed and every waiter is settled when it resolves. `given`: rows that need no
+ * read, from the log; what they leave open is read from the store only where somebody waits for it by then.
+ */
+export async function fetchGroup(context: FetchContext, group: Group, given?: GroupRows): Promise<void> {
   let open: readonly Flight[] = group.flights;
   try {
+    if (given !== undefined) open = awaited(context, await settleRows(context, group, open, given));
     for (let attempt = 1; attempt <= FLIGHT_ATTEMPTS_MAX && open.length > 0; attempt++) {
       const rows = await readRows(context, group, open);
       if (rows === undefined) for (const flight of open) flight.unmet = ResultCode.UNAVAILABLE;
@@ -67,6 +74,14 @@ export async function fetchGroup(context: FetchContext, group: Group): Promise<v
     context.onFailure('INTERNAL', error);
   }
   for (const flight of open) settleAll(context, flight, flight.unmet);
+}
+
+/** Lands the flights that nobody waits for; returns the others. */
+function awaited(context: FetchContext, flights: readonly Flight[]): Flight[] {
+  return flights.filter((flight) => {
+    if (flight.waiters.length === 0) context.flights.land(flight);
+    return flight.waiters.length > 0;
+  });
 }
 
 async function readRows(
@@ -142,7 +157,7 @@ async function settleRows(
       const code = judge(flight, record, key, context.allowUnsealed);
       if (record === undefined || (code !== ResultCode.OK && code !== ResultCode.RECALLED)) {
         settleAll(context, flight, code);
-      } else if (isBelowInstalledFloor(context, flight, record, summary)) {
+      } else if (isBelowFloor(context, flight, record.lastActivityId, summary?.version ?? 0n)) {
         flight.unmet = ResultCode.NOT_YET;
         again.push(flight);
       } else {
@@ -190,18 +205,31 @@ async function resolveKeys(
   return keys;
 }
 
-/** A log event's floor (D14): a row below it must be neither cached nor served. */
-function isBelowInstalledFloor(
-  context: FetchContext,
+/**
+ * Whether a row lies below a log event's floor (D14), and so must be neither cached nor served: the floor installed now,
+ * or one of an event that came while the flight was under way.
+ */
+function isBelowFloor(
+  { cache }: FetchContext,
   flight: Flight,
-  record: MessageRecord,
-  summary: ReactionSummary | undefined,
+  revision: ActivityId | undefined,
+  summaryVersion: bigint,
 ): boolean {
-  const floor = context.cache.floorOf(flight.tenantId, flight.messageId);
+  return (
+    liesBelow(cache.floorOf(flight.tenantId, flight.messageId), revision, summaryVersion) ||
+    liesBelow(flight.floor, revision, summaryVersion)
+  );
+}
+
+function liesBelow(
+  floor: Floor | undefined,
+  revision: ActivityId | undefined,
+  summaryVersion: bigint,
+): boolean {
   if (floor === undefined) return false;
-  if ((summary?.version ?? 0n) < floor.summaryVersion) return true;
+  if (summaryVersion < floor.summaryVersion) return true;
   if (floor.activityId === undefined) return false;
-  return record.lastActivityId === undefined || Buffer.compare(record.lastActivityId, floor.activityId) < 0;
+  return revision === undefined || compareIdAt(revision, 0, floor.activityId, 0) < 0;
 }
 
 /** Opens what is sealed, in place; one result per draft: its own code, TAMPERED or UNAVAILABLE. */
@@ -248,18 +276,10 @@ function settleDraft(context: FetchContext, draft: Draft, result: ResultCode, se
     return true;
   }
   flight.unmet = ResultCode.NOT_YET;
-  const floor = cache.floorOf(flight.tenantId, flight.messageId);
-  if (
-    floor !== undefined &&
-    !draft.meetsFloor(floor.activityId ?? identity.revision, 0, floor.summaryVersion)
-  ) {
-    return false;
-  }
+  if (isBelowFloor(context, flight, identity.revision, identity.summaryVersion)) return false;
   if (!flight.detached) {
-    if (
-      draft.publish(cache, sentAtMs + draft.lifeMs(context.cacheAgeMsMax), context.clock.nowMs()) ===
-      PublishOutcome.KEY_CHANGED
-    ) {
+    const expiresAtMs = sentAtMs + draft.lifeMs(context.freshness.ageMsMax(sentAtMs));
+    if (draft.publish(cache, expiresAtMs, context.clock.nowMs()) === PublishOutcome.KEY_CHANGED) {
       flight.unmet = ResultCode.UNAVAILABLE;
       return false;
     }

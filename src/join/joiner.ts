@@ -5,20 +5,36 @@
  * join flights that are under way or start new ones, grouped by (conversation, bucket). Then the batch waits until its
  * entries are settled or its deadline has come. Owner: the main thread.
  */
-import type { JoinOutcome } from '../codec/join-outcome.js';
+import { blockBBytes, writeBlockB } from '../codec/body.js';
+import { emptyReceipt, type JoinOutcome } from '../codec/join-outcome.js';
 import type { JoinRequest } from '../codec/join-request.js';
-import type { MessageId, TenantId } from '../domain/ids.js';
+import { type ConversationId, equalIdAt, ID_BYTES, type MessageId, type TenantId } from '../domain/ids.js';
 import { FLIGHTS_MAX, GROUP_READS_MAX } from '../domain/limits.js';
-import { type Floor, type MessageAt, NO_BODY } from '../domain/ports.js';
+import type { Coordinates, MessageRecord, ReactionSummary } from '../domain/message.js';
+import { type Floor, type MessageAt, NO_BODY, type ReadCost } from '../domain/ports.js';
 import { ResultCode } from '../domain/result.js';
+import { bucketOf } from '../domain/seq.js';
 import { Batch } from './batch.js';
 import { CachedBody } from './cached-body.js';
-import { Flights } from './flights.js';
+import type { ConversationsInUse } from './conversations-in-use.js';
+import { Flight, Flights } from './flights.js';
 import { type FetchContext, fetchGroup, type Group } from './group-fetch.js';
 import { MissGroups } from './miss-groups.js';
 import { ReadGate } from './read-gate.js';
 
-export type JoinerOptions = Omit<FetchContext, 'flights' | 'gate'>;
+export interface JoinerOptions extends Omit<FetchContext, 'flights' | 'gate'> {
+  /** Told of every conversation that a batch asks for, when somebody wants to know. */
+  readonly inUse?: ConversationsInUse | undefined;
+}
+
+/** What rows out of the log cost the store. */
+const NO_COST: ReadCost = {
+  recordStatements: 0,
+  summaryStatements: 0,
+  furtherPages: 0,
+  rows: 0,
+  bytes: 0,
+};
 
 export interface JoinStats {
   /** Batches between join() and its answer. */
@@ -32,11 +48,13 @@ export interface JoinStats {
 export class Joiner {
   private readonly context: FetchContext;
   private readonly cached: CachedBody;
+  private readonly inUse: ConversationsInUse | undefined;
   private batches = 0;
 
   constructor(options: JoinerOptions) {
     this.context = { ...options, flights: new Flights(), gate: new ReadGate(GROUP_READS_MAX) };
     this.cached = new CachedBody(options.cache);
+    this.inUse = options.inUse;
   }
 
   /**
@@ -67,10 +85,51 @@ export class Joiner {
     this.context.cache.remove(tenantId, messageId);
   }
 
-  /** A log event: installs its floor first, then drops what lies below (design: "be older than asked"). */
-  raiseFloor(tenantId: TenantId, messageId: MessageId, floor: Floor): void {
-    this.context.cache.raiseFloor(tenantId, messageId, floor, this.context.clock.nowMs());
-    this.detach(tenantId, messageId);
+  /**
+   * A log event: installs its floor first, then drops what lies below (design: "be older than asked"). `ageMsMin`: how
+   * long the floor stays at least while the row does not show the event.
+   */
+  raiseFloor(tenantId: TenantId, messageId: MessageId, floor: Floor, ageMsMin = 0): void {
+    this.context.cache.raiseFloor(tenantId, messageId, floor, this.context.clock.nowMs(), ageMsMin);
+    this.detach(tenantId, messageId, floor);
+  }
+
+  /**
+   * A log event with a message's new reaction summary, whole: a cached body gets it at once, without a read and without
+   * opening its payload; whatever still has an older one is dropped.
+   */
+  replaceSummary(where: Coordinates, messageId: MessageId, summary: ReactionSummary): void {
+    const { cache, clock } = this.context;
+    const blockB = new Uint8Array(blockBBytes(summary));
+    writeBlockB(blockB, 0, summary);
+    cache.replaceSummary(where, messageId, summary.version, blockB, clock.nowMs());
+    this.raiseFloor(where.tenantId, messageId, { activityId: undefined, summaryVersion: summary.version });
+  }
+
+  /**
+   * Caches messages of one bucket from their rows, by the way that rows of a read go: keys, floors, opening, expiry.
+   * Batches that ask for them meanwhile wait for it instead of reading; messages that are being read already are left
+   * alone, and while caching pauses all are. Never rejects.
+   */
+  async warm(
+    tenantId: TenantId,
+    conversationId: ConversationId,
+    records: readonly MessageRecord[],
+  ): Promise<void> {
+    const { cache, clock, flights } = this.context;
+    const first = records[0];
+    if (first === undefined || cache.stats().paused) return;
+    const group: Group = { flights: [], receipt: emptyReceipt(), bucket: bucketOf(first.seq) };
+    for (const { seq, messageId } of records) {
+      const at = referenceTo(tenantId, conversationId, seq, messageId);
+      const hash = cache.hash(at);
+      if (flights.size >= FLIGHTS_MAX || flights.find(hash, at) !== undefined) continue;
+      const flight = new Flight(tenantId, conversationId, seq, messageId, hash);
+      flights.register(flight);
+      group.flights.push(flight);
+    }
+    const sentAtMs = clock.nowMs();
+    await fetchGroup(this.context, group, { records, summaries: [], sentAtMs, cost: NO_COST });
   }
 
   stats(): JoinStats {
@@ -78,16 +137,18 @@ export class Joiner {
     return { batches: this.batches, flights: flights.size, reads: gate.underWay };
   }
 
-  private detach(tenantId: TenantId, messageId: MessageId): void {
+  private detach(tenantId: TenantId, messageId: MessageId, floor?: Floor): void {
     const { cache, flights } = this.context;
     const at = { tenantId, bytes: messageId, messageAt: 0, conversationAt: 0, seqHi: 0, seqLo: 0 };
-    flights.detach(cache.hash(at), tenantId, messageId);
+    flights.detach(cache.hash(at), tenantId, messageId, floor);
   }
 
   /** Copies the hits, joins flights under way, and returns the groups that this batch must fetch. */
   private plan(batch: Batch, nowMs: number): readonly Group[] {
     const { cache } = this.context;
     const { entries, receipt } = batch;
+    this.context.freshness.check(nowMs);
+    if (this.inUse !== undefined) noteUse(batch, this.inUse);
     const hashes = new Int32Array(entries.count);
     const firsts = batch.distinct((at) => cache.hash(at), hashes);
     receipt.entries = entries.count;
@@ -118,6 +179,38 @@ export class Joiner {
     }
     flight.waiters.push({ batch, first });
   }
+}
+
+/** Tells of every conversation of a batch; entries mostly come conversation by conversation. */
+function noteUse({ request, entries }: Batch, inUse: ConversationsInUse): void {
+  const { bytes, count, code, conversationAt } = entries;
+  let lastAt = -1;
+  for (let index = 0; index < count; index++) {
+    const at = conversationAt[index] as number;
+    if (code[index] !== ResultCode.PENDING || (lastAt >= 0 && equalIdAt(bytes, lastAt, bytes, at))) continue;
+    inUse.touch(request.tenantId, bytes, at);
+    lastAt = at;
+  }
+}
+
+/** A reference in bytes of its own. */
+function referenceTo(
+  tenantId: TenantId,
+  conversationId: ConversationId,
+  seq: bigint,
+  messageId: MessageId,
+): MessageAt {
+  const bytes = new Uint8Array(2 * ID_BYTES);
+  bytes.set(conversationId, 0);
+  bytes.set(messageId, ID_BYTES);
+  return {
+    tenantId,
+    bytes,
+    conversationAt: 0,
+    messageAt: ID_BYTES,
+    seqHi: Number(seq >> 32n),
+    seqLo: Number(seq & 0xffff_ffffn),
+  };
 }
 
 async function settledOrDeadline(batch: Batch, deadlineMs: number): Promise<void> {

@@ -33,6 +33,8 @@ export interface MetricSources {
     readonly repeats: number;
     readonly bytesInFlight: number;
   };
+  /** Where a log is followed. */
+  log?: (() => LogFigures) | undefined;
   inFlight(): {
     readonly batches: number;
     readonly requestBytes: number;
@@ -40,6 +42,47 @@ export interface MetricSources {
     readonly connections: number;
   };
 }
+
+/** Figures of the log's follower. */
+export interface LogFigures {
+  readonly behindRecords: number;
+  readonly behindMs: number;
+  readonly isCurrent: boolean;
+  readonly recalls: number;
+  readonly edits: number;
+  readonly reactions: number;
+  readonly keysDestroyed: number;
+  readonly messages: number;
+  readonly unknown: number;
+  readonly skipped: number;
+  readonly gaps: number;
+  readonly failures: number;
+  readonly cacheDrops: number;
+  readonly warmed: number;
+  readonly dropped: number;
+}
+
+const LOG_COUNTERS: readonly (readonly [keyof LogFigures, string, string])[] = [
+  ['gaps', 'log_gaps', 'Times that records of the log were gone before they were read'],
+  ['failures', 'log_failures', 'Reads of the log, and questions for its end, that failed'],
+  [
+    'cacheDrops',
+    'log_cache_drops',
+    'Times that the cache was dropped: at the start, behind the log, at gaps',
+  ],
+  ['warmed', 'warmed', 'Messages given to the cache from the log'],
+  ['dropped', 'warm_dropped', 'Messages not given to the cache, since too many waited'],
+];
+/** What a record of the log was, by its label. */
+const LOG_RECORD_KINDS: readonly (readonly [string, keyof LogFigures])[] = [
+  ['message', 'messages'],
+  ['recall', 'recalls'],
+  ['edit', 'edits'],
+  ['reactions', 'reactions'],
+  ['key_destroyed', 'keysDestroyed'],
+  ['unknown', 'unknown'],
+  ['skipped', 'skipped'],
+];
 
 const KIND_NAMES: Readonly<Record<RequestKind, string>> = {
   [RequestKind.MAILBOX_BATCH]: 'MAILBOX_BATCH',
@@ -169,6 +212,14 @@ export class Metrics {
     counter('open_inline_jobs', 'Groups opened on the main thread', () => sources.opener().inlineJobs);
     counter('open_worker_jobs', 'Groups opened by workers', () => sources.opener().workerJobs);
     counter('open_repeats', 'Groups opened again since their worker died', () => sources.opener().repeats);
+    const { log } = sources;
+    if (log !== undefined) {
+      gauge('log_behind_records', 'Records of the log not applied yet', () => log().behindRecords);
+      gauge('log_behind_seconds', 'Since everything in the log was applied', () => log().behindMs / 1000);
+      gauge('log_current', '1 while events are heard in time', () => (log().isCurrent ? 1 : 0));
+      for (const [field, name, help] of LOG_COUNTERS) counter(name, help, () => Number(log()[field]));
+      this.exportLogRecords(log);
+    }
     collectDefaultMetrics({ register: this.registry });
   }
 
@@ -250,6 +301,20 @@ export class Metrics {
             this.inc({ kind: KIND_NAMES[kind], result: resultName(code) }, resultTotals[kind][code]);
           }
         }
+      },
+    });
+  }
+
+  private exportLogRecords(log: () => LogFigures): void {
+    new Counter({
+      name: 'mailjoin_log_records_total',
+      help: 'Records of the log by what they were; skipped ones could not be decoded or applied',
+      labelNames: ['kind'],
+      registers: [this.registry],
+      collect() {
+        this.reset();
+        const figures = log();
+        for (const [kind, field] of LOG_RECORD_KINDS) this.inc({ kind }, Number(figures[field]));
       },
     });
   }

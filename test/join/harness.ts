@@ -22,6 +22,7 @@ import type {
   Unwrapped,
 } from '../../src/domain/ports.js';
 import { resultName } from '../../src/domain/result.js';
+import { fixedAge } from '../../src/join/freshness.js';
 import { Joiner, type JoinerOptions } from '../../src/join/joiner.js';
 import { READ_COST_MODEL_DEFAULT } from '../../src/join/read-cost-model.js';
 import { bareRecord } from '../stores/fixtures.js';
@@ -96,6 +97,11 @@ export class ScriptedStore implements MessageReader {
       };
     });
     return release;
+  }
+
+  /** Reads that come from now on do not wait; those that wait go on waiting. */
+  pass(): void {
+    this.gate = undefined;
   }
 
   /** Resolves when the next read has arrived. */
@@ -193,7 +199,7 @@ export function makeWorld(over: Partial<JoinerOptions> = {}): World {
     clock,
     costs: READ_COST_MODEL_DEFAULT,
     allowUnsealed: false,
-    cacheAgeMsMax: 60_000,
+    freshness: fixedAge(60_000),
     onFailure,
     ...over,
   });

@@ -85,9 +85,9 @@ describe('a flight', () => {
     await arrived;
     expect(joiner.stats().flights).toBe(2);
     joiner.invalidate(TENANT, right.messageId);
-    expect(joiner.stats().flights).toBe(0);
     release();
     const outcomes = await Promise.all(both);
+    expect(joiner.stats().flights).toBe(0);
     expect(outcomes.map(names)).toEqual([['OK'], ['NOT_FOUND'], ['OK', 'NOT_FOUND']]);
     expect(cache.stats().bodies).toBe(0);
   });
@@ -122,5 +122,24 @@ describe("a log event's floor", () => {
     release();
     expect(textOf(await waiting, 0)).toBe('edited');
     expect(store.reads).toHaveLength(2);
+  });
+
+  it('outlasts its own removal: a read from before the event is not served when another one was published', async () => {
+    const { add, join, joiner, store, cache } = makeWorld();
+    const conversationId = newConversation();
+    const old = add(conversationId, 1n, 'recalled', { lastActivityId: revision(1) });
+    const release = store.hold();
+    const arrived = store.arrival();
+    const slow = join([old]);
+    await arrived;
+    joiner.raiseFloor(TENANT, old.messageId, { activityId: revision(2), summaryVersion: 0n });
+    joiner.raiseFloor(TENANT, old.messageId, { activityId: revision(3), summaryVersion: 0n });
+    add(conversationId, 1n, 'edited', { lastActivityId: revision(3), messageId: old.messageId });
+    store.pass();
+    expect(textOf(await join([old]), 0)).toBe('edited');
+    expect(cache.floorOf(TENANT, old.messageId)).toBeUndefined();
+    release();
+    expect(textOf(await slow, 0)).toBe('edited');
+    expect(joiner.stats().flights).toBe(0);
   });
 });
