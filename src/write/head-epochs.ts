@@ -35,7 +35,7 @@ export class CountedEpochs implements EpochSource {
     const epoch = await this.#next(tenantId, conversationId, 1);
     if (above === undefined || epoch > above) return epoch;
     // The head was written under another source's epochs: pass them.
-    return this.#next(tenantId, conversationId, Number(above - epoch));
+    return this.#next(tenantId, conversationId, Number(above - epoch) + 1);
   }
 
   /** The last of the next `count` numbers. */

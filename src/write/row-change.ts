@@ -9,7 +9,13 @@
  */
 import { MailjoinError } from '../domain/errors.js';
 import { equalIdAt, type MessageId } from '../domain/ids.js';
-import { type Coordinates, effectiveState, type MessageRecord, MessageState } from '../domain/message.js';
+import {
+  type Coordinates,
+  effectiveState,
+  type MessageRecord,
+  MessageState,
+  RetentionClass,
+} from '../domain/message.js';
 import type { Clock, WriteLife } from '../domain/ports.js';
 import type { WriteStore } from '../domain/write-ports.js';
 
@@ -56,7 +62,10 @@ export function updateTtl(
   { record, readAtMs }: ReadRow,
   clock: Pick<Clock, 'nowMs'>,
 ): number | undefined | 'expired' {
-  if (record.ttlSeconds === undefined) return undefined;
+  // Of a held row a TTL is only what a change that had read it before the hold has left on its columns (D20).
+  if (record.ttlSeconds === undefined || record.retentionClass === RetentionClass.COMPLIANCE_HOLD) {
+    return undefined;
+  }
   const remainingSeconds = record.ttlSeconds - Math.ceil((clock.nowMs() - readAtMs) / 1000);
   return remainingSeconds < 1 ? 'expired' : remainingSeconds;
 }
