@@ -1,0 +1,101 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { ConversationSealer } from '../../src/crypto/conversation-sealer.js';
+import { DekCache } from '../../src/crypto/dek-cache.js';
+import { KeyAdmin } from '../../src/crypto/key-admin.js';
+import { LocalKeyProvider } from '../../src/crypto/local-key-provider.js';
+import { openPayload } from '../../src/crypto/payload.js';
+import { openPreview, parsePreview } from '../../src/crypto/preview.js';
+import { MailjoinError } from '../../src/domain/errors.js';
+import { formatUuid } from '../../src/domain/ids.js';
+import { DEK_CACHE_TTL_MS_DEFAULT } from '../../src/domain/limits.js';
+import type { Keyring } from '../../src/domain/ports.js';
+import { openFor, SetClock, temporaryDirectory } from '../embedded/embedded-fixtures.js';
+import { conversation, somewhere, tenant } from '../stores/fixtures.js';
+
+async function sealing() {
+  const clock = new SetClock();
+  const { keys: store } = await openFor(temporaryDirectory(), clock);
+  const kek = randomBytes(32);
+  const keys = new KeyAdmin(store, kek, clock);
+  const keyring = new DekCache({ provider: new LocalKeyProvider(store, kek), clock });
+  return { clock, keys, keyring, sealer: new ConversationSealer({ keys, keyring, clock }) };
+}
+
+describe('ConversationSealer', () => {
+  it.each([
+    ['destroyed', 'KEY_DESTROYED'],
+    ['unknown', 'KEY_UNKNOWN'],
+    ['failed', 'KEY_UNAVAILABLE'],
+  ] as const)('fails with a key that is %s: %s', async (status, code) => {
+    const { keys, clock } = await sealing();
+    const keyring: Pick<Keyring, 'resolve'> = { resolve: async () => [{ status, cause: new Error('x') }] };
+    const sealer = new ConversationSealer({ keys, keyring, clock });
+    const dekId = { scope: 's', id: 'i', version: 1 };
+    await expect(sealer.sealPayload(somewhere(), dekId, randomBytes(3))).rejects.toMatchObject({ code });
+  });
+
+  it('passes on that the key store fails, and remembers nothing of it', async () => {
+    const { keys, keyring, clock } = await sealing();
+    let failing = true;
+    const sealer = new ConversationSealer({
+      keyring,
+      clock,
+      keys: {
+        create: (scope, id) =>
+          failing ? Promise.reject(new MailjoinError('STORE_UNAVAILABLE')) : keys.create(scope, id),
+        list: (scope, id) => keys.list(scope, id),
+      },
+    });
+    const conversationId = conversation();
+    await expect(sealer.keyAt(tenant(), conversationId, clock.ms)).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+    });
+    failing = false;
+    expect(await sealer.keyAt(tenant(), conversationId, clock.ms)).toMatchObject({ version: 1 });
+  });
+
+  it('makes a conversation’s first key once, however many ask', async () => {
+    const { sealer, keys, clock, keyring } = await sealing();
+    const other = new ConversationSealer({ keys, keyring, clock });
+    const conversationId = conversation();
+    const asked = [sealer, other, sealer, other].map((one) => one.keyAt(tenant(), conversationId, clock.ms));
+    for (const dekId of await Promise.all(asked)) {
+      expect(dekId).toEqual({ scope: 'conversation', id: formatUuid(conversationId), version: 1 });
+    }
+  });
+
+  it('names the version that was current at a time, also once it is destroyed, and after a rotation that was', async () => {
+    const { sealer, keys, clock } = await sealing();
+    const tenantId = tenant();
+    const conversationId = conversation();
+    const firstMs = clock.ms;
+    const first = await sealer.keyAt(tenantId, conversationId, firstMs);
+    clock.ms += 10_000;
+    await keys.rotate(first.scope, first.id);
+    await keys.destroy(first);
+    clock.ms += DEK_CACHE_TTL_MS_DEFAULT + 1;
+    const versionAt = async (epochMs: number) =>
+      (await sealer.keyAt(tenantId, conversationId, epochMs)).version;
+    expect(await versionAt(firstMs - 1)).toBe(1);
+    expect(await versionAt(firstMs)).toBe(1);
+    expect(await versionAt(firstMs + 9_999)).toBe(1);
+    expect(await versionAt(firstMs + 10_000)).toBe(2);
+  });
+
+  it('seals payloads and previews that open with the key, at their place only', async () => {
+    const { sealer, keyring, clock } = await sealing();
+    const where = somewhere(5n);
+    const plaintext = Buffer.from('hello');
+    const dekId = await sealer.keyAt(where.tenantId, where.conversationId, clock.ms);
+    const envelope = await sealer.sealPayload(where, dekId, plaintext);
+    const preview = parsePreview(await sealer.sealPreview(where, dekId, plaintext));
+    const [answer] = await keyring.resolve([dekId]);
+    if (answer?.status !== 'ok' || preview === undefined) throw new Error('no key or preview');
+    const place = { ...where, dek: answer.key, dekId };
+    expect(openPayload({ ...place, envelope })).toEqual(plaintext);
+    expect(openPayload({ ...place, seq: 6n, envelope })).toBeUndefined();
+    expect(preview).toMatchObject({ dekId, seq: 5n });
+    expect(openPreview(where.tenantId, where.conversationId, answer.key, preview)).toEqual(plaintext);
+  });
+});
