@@ -9,7 +9,7 @@ import { formatHex, formatUuid, parseUuid } from '../domain/ids.js';
 import { invalidReasonName, ResultCode, resultName } from '../domain/result.js';
 import type { JoinOutcome, Receipt } from './join-outcome.js';
 import { CONTRACT_VERSION, type JoinRequest } from './join-request.js';
-import { type Dialect, requestOf } from './loose-request.js';
+import { type Dialect, fieldsOf, requestOf } from './loose-request.js';
 import { decodeMessageBody, type Reactions } from './message-body.js';
 
 const HEX = /^(?:[0-9a-f]{2})*$/i;
@@ -24,6 +24,7 @@ const DIALECT: Dialect = {
     if (typeof value === 'string' && INTEGER.test(value)) return BigInt(value);
     return typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : undefined;
   },
+  isBody: (value) => typeof value === 'string' || fieldsOf(value) !== undefined,
 };
 
 /** Decodes the JSON form of JoinRequest. Throws what decodeJoinRequest throws. */

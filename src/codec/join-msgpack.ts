@@ -8,7 +8,7 @@ import { ResultCode } from '../domain/result.js';
 import { receiptFields } from './join-json.js';
 import type { JoinOutcome } from './join-outcome.js';
 import { CONTRACT_VERSION, type JoinRequest } from './join-request.js';
-import { type Dialect, requestOf } from './loose-request.js';
+import { type Dialect, fieldsOf, requestOf } from './loose-request.js';
 
 const packr = new Packr({ useRecords: false, variableMapSize: true });
 const unpackr = new Unpackr({ useRecords: false, mapsAsObjects: true, int64AsType: 'bigint' });
@@ -24,6 +24,8 @@ const DIALECT: Dialect = {
     if (typeof value === 'bigint') return value;
     return typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : undefined;
   },
+  isBody: (value) =>
+    value instanceof Uint8Array || typeof value === 'string' || fieldsOf(value) !== undefined,
 };
 
 /** Decodes the MessagePack form of JoinRequest. Throws what decodeJoinRequest throws. */

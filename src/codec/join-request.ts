@@ -5,7 +5,7 @@
  * of a known number with another wire type is malformed; unknown fields are skipped (B45). What is wrong with one
  * entry makes that entry INVALID (D6, B41); only an unreadable request fails as a whole.
  */
-import { EntryColumns, RequestKind } from '../domain/entries.js';
+import { ABSENT, EntryColumns, RequestKind } from '../domain/entries.js';
 import { MailjoinError } from '../domain/errors.js';
 import { ID_BYTES, type TenantId, tenantIdOf } from '../domain/ids.js';
 import {
@@ -192,8 +192,8 @@ function fillEntry(reader: WireReader, entries: EntryColumns, index: number): vo
         break;
       case ENTRY_TAG.FLOOR_LAST_ACTIVITY_ID: {
         const length = reader.length();
-        if (length === ID_BYTES) entries.floorAt[index] = reader.at;
-        else if (length !== 0) entries.invalidate(index, InvalidReason.FLOOR_MALFORMED);
+        entries.floorAt[index] = length === ID_BYTES ? reader.at : ABSENT;
+        if (length !== ID_BYTES && length !== 0) entries.invalidate(index, InvalidReason.FLOOR_MALFORMED);
         reader.at += length;
         break;
       }

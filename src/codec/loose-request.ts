@@ -19,6 +19,8 @@ export interface Dialect {
   id(value: unknown): Uint8Array | undefined;
   /** An integer, in range or not. */
   integer(value: unknown): bigint | undefined;
+  /** Whether a value can be an inline body, which is not looked into. */
+  isBody(value: unknown): boolean;
 }
 
 /** Bytes per entry in the columns' buffer: conversation_id, message_id, floor. */
@@ -49,12 +51,14 @@ export function requestOf(value: unknown, dialect: Dialect): JoinRequest {
   return { ...settings, entries, wantReceipt: fields.want_receipt === true };
 }
 
-/** The fields of a map, or undefined. Only own properties are ever read through it. */
+/** The fields of a map, or undefined; null is the same as absent. Only own properties are ever read through it. */
 export function fieldsOf(value: unknown): Fields | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   // Only plain objects are maps: no lists, no bytes, and none of MessagePack's extension types.
   if (Object.getPrototypeOf(value) !== Object.prototype) return undefined;
-  return Object.assign(Object.create(null), value) as Fields;
+  const fields: { [name: string]: unknown } = Object.create(null);
+  for (const [name, field] of Object.entries(value)) if (field !== null) fields[name] = field;
+  return fields;
 }
 
 function fillEntry(entries: EntryColumns, index: number, value: unknown, dialect: Dialect): void {
@@ -78,9 +82,9 @@ function fillEntry(entries: EntryColumns, index: number, value: unknown, dialect
     entries.floorAt[index] = at + 2 * ID_BYTES;
   }
   entries.floorVersion[index] = seqOf(entries, index, fields.floor_summary_version, dialect, FLOOR_MALFORMED);
-  if (fields.inline_body !== undefined && entries.code[index] === ResultCode.PENDING) {
-    entries.code[index] = ResultCode.INLINE;
-  }
+  if (fields.inline_body === undefined || entries.code[index] !== ResultCode.PENDING) return;
+  if (dialect.isBody(fields.inline_body)) entries.code[index] = ResultCode.INLINE;
+  else entries.invalidate(index, InvalidReason.MALFORMED);
 }
 
 function putId(
@@ -118,7 +122,9 @@ function kindOf(value: unknown): number {
 }
 
 function uint32Of(fields: Fields, name: string, dialect: Dialect): number {
-  return Number(BigInt.asUintN(32, unsignedOf(fields, name, dialect)));
+  const value = unsignedOf(fields, name, dialect);
+  if (value > 0xffff_ffffn) throw malformed(`${name} is above 32 bits`);
+  return Number(value);
 }
 
 function unsignedOf(fields: Fields, name: string, dialect: Dialect): bigint {

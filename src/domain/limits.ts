@@ -30,8 +30,12 @@ export const STORE_TIMEOUT_MS_DEFAULT = 2_000;
 export const FLIGHT_ATTEMPTS_MAX = 2;
 /** Messages being fetched at once in the process; beyond it a batch's misses → UNAVAILABLE at once. */
 export const FLIGHTS_MAX = 200_000;
-/** Group reads under way at once; further ones wait in order, within their timeout. */
+/** Flights with one hash that can be joined; further ones (one message_id at many coordinates: a caller's mistake) read for themselves, uncached. */
+export const FLIGHT_SIBLINGS_MAX = 16;
+/** Group reads under way at once; further ones wait, those of live delivery first. One that nobody waits for any more is not sent. */
 export const GROUP_READS_MAX = 256;
+/** Group reads that backlogs leave free, so that they never starve live delivery. */
+export const GROUP_READS_PUSH_RESERVE = 64;
 
 /** Batches in flight at once; beyond it → OVERLOADED (503). PUSH_EVENTS may use all, MAILBOX_BATCH all but the reserve. */
 export const BATCHES_MAX = 1_024;
@@ -222,8 +226,12 @@ export const ADVANCE_CONVERSATIONS_DEFAULT = 100_000;
 export const ADVANCE_BUCKETS_MAX = 64;
 /** How old a seq must be before its absence counts: it may still be on its way from the log into the store. */
 export const ADVANCE_SETTLE_MS_DEFAULT = 3_600_000;
+/** Rows that `capacity` samples unless it is told otherwise, and at most. */
+export const SAMPLE_ROWS_DEFAULT = 5_000;
+export const SAMPLE_ROWS_MAX = 100_000;
 
 assert(BATCHES_PUSH_RESERVE < BATCHES_MAX);
+assert(GROUP_READS_PUSH_RESERVE < GROUP_READS_MAX);
 assert(LOG_RECORD_BYTES_MAX <= LOG_WAITING_BYTES_MAX);
 assert(RESPONSE_BYTES_DEFAULT <= RESPONSE_BYTES_MAX);
 assert(RESPONSE_BYTES_MAX <= RESPONSE_BYTES_IN_FLIGHT_MAX);

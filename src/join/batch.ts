@@ -11,7 +11,7 @@ import { emptyReceipt, type JoinOutcome, type Receipt } from '../codec/join-outc
 import type { JoinRequest } from '../codec/join-request.js';
 import { responseTailBytes } from '../codec/join-response.js';
 import { ABSENT, type EntryColumns } from '../domain/entries.js';
-import { equalIdAt } from '../domain/ids.js';
+import { equalIdAt, ID_BYTES } from '../domain/ids.js';
 import type { MessageAt } from '../domain/ports.js';
 import { ResultCode } from '../domain/result.js';
 
@@ -76,7 +76,7 @@ export class Batch {
       if (entries.code[index] !== ResultCode.PENDING) continue;
       this.pending++;
       const value = hash(this.point(index));
-      let place = value & (tableSize - 1);
+      let place = this.spread(value, index) & (tableSize - 1);
       let first = (table[place] as number) - 1;
       while (first >= 0 && !(hashes[first] === value && this.sameMessage(first, index))) {
         place = (place + 1) & (tableSize - 1);
@@ -150,6 +150,20 @@ export class Batch {
     this.closed = true;
   }
 
+  /** False once it was answered or its deadline has come: nothing that arrives is of use to it. */
+  get isOpen(): boolean {
+    return !this.closed;
+  }
+
+  /** Whether an entry of a chain came with a floor. */
+  hasFloorIn(first: number): boolean {
+    const { floorAt, floorVersion } = this.entries;
+    for (let index = first; index !== END; index = this.next[index] as number) {
+      if (floorAt[index] !== ABSENT || floorVersion[index] !== 0n) return true;
+    }
+    return false;
+  }
+
   get isSettled(): boolean {
     return this.pending === 0;
   }
@@ -187,6 +201,18 @@ export class Batch {
     const floorVersion = entries.floorVersion[index] as bigint;
     if (floorAt === ABSENT && floorVersion === 0n) return true;
     return body.meetsFloor(entries.bytes, floorAt, floorVersion);
+  }
+
+  /** Mixes an entry's coordinates into its hash, so that one message_id at many coordinates does not pile up. */
+  private spread(hash: number, index: number): number {
+    const { entries } = this;
+    const { bytes } = entries;
+    let mixed =
+      hash ^ Math.imul(entries.seqLo[index] as number, 0x9e3779b1) ^ (entries.seqHi[index] as number);
+    const end = (entries.conversationAt[index] as number) + ID_BYTES;
+    for (let at = end - ID_BYTES; at < end; at++)
+      mixed = Math.imul(mixed ^ (bytes[at] as number), 0x01000193);
+    return mixed ^ (mixed >>> 15);
   }
 
   private sameMessage(a: number, b: number): boolean {

@@ -15,6 +15,7 @@
  */
 import { strict as assert } from 'node:assert';
 import { type ConversationId, compareIdAt, equalIdAt, type MessageId, type TenantId } from '../domain/ids.js';
+import { FLIGHT_SIBLINGS_MAX } from '../domain/limits.js';
 import type { Floor, MessageAt } from '../domain/ports.js';
 import { ResultCode } from '../domain/result.js';
 import type { Batch } from './batch.js';
@@ -37,12 +38,18 @@ export class Flight {
   detached = false;
   /** The highest of the events that came while it was under way; its result is not served below it. */
   floor: Floor | undefined = undefined;
-  /** In the map. */
+  /** Under way and counted. */
   registered = false;
+  /** In the map. */
+  linked = false;
+  /** Its second read is under way: no further one follows. */
+  isLastRead = false;
   /** What its waiters get when no further read is left: UNAVAILABLE or NOT_YET. */
   unmet: ResultCode = ResultCode.UNAVAILABLE;
   /** Another flight with the same hash: of the same message with other coordinates, or of another message. */
   sibling: Flight | undefined = undefined;
+  /** How many siblings follow it. */
+  siblingCount = 0;
 
   constructor(
     tenantId: TenantId,
@@ -80,18 +87,31 @@ export class Flights {
     return this.count;
   }
 
-  /** The flight of exactly this reference that later arrivals may join, or undefined. */
-  find(hash: number, at: MessageAt): Flight | undefined {
+  /**
+   * The flight of exactly this reference that later arrivals may join, or undefined. One on its last read has none left
+   * for a floor that it does not meet.
+   */
+  find(hash: number, at: MessageAt, hasFloor = false): Flight | undefined {
     let flight = this.byHash.get(hash);
-    while (flight !== undefined && (flight.detached || !flight.isOf(at))) flight = flight.sibling;
+    while (flight !== undefined && (flight.detached || (hasFloor && flight.isLastRead) || !flight.isOf(at))) {
+      flight = flight.sibling;
+    }
     return flight;
   }
 
+  /** Counts a flight and lets others find it; with too many siblings already it is on its own, and not cached. */
   register(flight: Flight): void {
-    flight.sibling = this.byHash.get(flight.hash);
-    this.byHash.set(flight.hash, flight);
     flight.registered = true;
     this.count++;
+    const head = this.byHash.get(flight.hash);
+    if (head !== undefined && head.siblingCount >= FLIGHT_SIBLINGS_MAX) {
+      flight.detached = true;
+      return;
+    }
+    flight.sibling = head;
+    flight.siblingCount = head === undefined ? 0 : head.siblingCount + 1;
+    flight.linked = true;
+    this.byHash.set(flight.hash, flight);
   }
 
   /** Takes a flight out, once it has settled for good. Repeatable. */
@@ -99,16 +119,7 @@ export class Flights {
     if (!flight.registered) return;
     flight.registered = false;
     this.count--;
-    const head = this.byHash.get(flight.hash);
-    if (head === flight) {
-      if (flight.sibling === undefined) this.byHash.delete(flight.hash);
-      else this.byHash.set(flight.hash, flight.sibling);
-      return;
-    }
-    let before = head;
-    while (before !== undefined && before.sibling !== flight) before = before.sibling;
-    assert(before !== undefined, 'a registered flight is in the map');
-    before.sibling = flight.sibling;
+    if (flight.linked) this.unlink(flight);
   }
 
   /** An invalidation: later arrivals read anew, and what is under way is neither cached nor served below the floor. */
@@ -119,6 +130,19 @@ export class Flights {
       flight.detached = true;
       if (floor !== undefined) flight.floor = higherFloor(flight.floor, floor);
     }
+  }
+
+  private unlink(flight: Flight): void {
+    flight.linked = false;
+    let newer: Flight | undefined;
+    for (let other = this.byHash.get(flight.hash); other !== flight; other = other.sibling) {
+      assert(other !== undefined, 'a linked flight is in the map');
+      other.siblingCount--;
+      newer = other;
+    }
+    if (newer !== undefined) newer.sibling = flight.sibling;
+    else if (flight.sibling === undefined) this.byHash.delete(flight.hash);
+    else this.byHash.set(flight.hash, flight.sibling);
   }
 }
 

@@ -54,6 +54,8 @@ export interface Group {
   readonly flights: Flight[];
   readonly receipt: Receipt;
   readonly bucket: bigint;
+  /** Live delivery waits for it: it goes before backlogs (limits.GROUP_READS_PUSH_RESERVE). */
+  readonly isUrgent: boolean;
 }
 
 /**
@@ -65,6 +67,7 @@ export async function fetchGroup(context: FetchContext, group: Group, given?: Gr
   try {
     if (given !== undefined) open = awaited(context, await settleRows(context, group, open, given));
     for (let attempt = 1; attempt <= FLIGHT_ATTEMPTS_MAX && open.length > 0; attempt++) {
+      if (attempt === FLIGHT_ATTEMPTS_MAX) for (const flight of open) flight.isLastRead = true;
       const rows = await readRows(context, group, open);
       if (rows === undefined) for (const flight of open) flight.unmet = ResultCode.UNAVAILABLE;
       else open = await settleRows(context, group, open, rows);
@@ -93,7 +96,12 @@ async function readRows(
   const read = groupRead(context, group, flights);
   const startedMs = context.clock.nowMs();
   try {
-    const rows = await context.gate.run(() => context.store.readGroup(read));
+    const rows = await context.gate.run({
+      isUrgent: group.isUrgent,
+      isWanted: () => flights.some(isAwaited),
+      send: () => context.store.readGroup(read),
+    });
+    if (rows === undefined) return undefined;
     receipt.furtherPages += rows.cost.furtherPages;
     receipt.rows += rows.cost.rows;
     receipt.rowBytes += rows.cost.bytes;
@@ -110,6 +118,11 @@ async function readRows(
       else receipt.inStatements++;
     }
   }
+}
+
+/** Whether anybody still waits for a flight. */
+function isAwaited({ waiters }: Flight): boolean {
+  return waiters.some(({ batch }) => batch.isOpen);
 }
 
 function groupRead(context: FetchContext, group: Group, flights: readonly Flight[]): GroupRead {

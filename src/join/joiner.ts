@@ -9,7 +9,7 @@ import { blockBBytes, writeBlockB } from '../codec/body.js';
 import { emptyReceipt, type JoinOutcome } from '../codec/join-outcome.js';
 import type { JoinRequest } from '../codec/join-request.js';
 import { type ConversationId, equalIdAt, ID_BYTES, type MessageId, type TenantId } from '../domain/ids.js';
-import { FLIGHTS_MAX, GROUP_READS_MAX } from '../domain/limits.js';
+import { FLIGHTS_MAX, GROUP_READS_MAX, GROUP_READS_PUSH_RESERVE } from '../domain/limits.js';
 import type { Coordinates, MessageRecord, ReactionSummary } from '../domain/message.js';
 import { type Floor, type MessageAt, NO_BODY, type ReadCost } from '../domain/ports.js';
 import { ResultCode } from '../domain/result.js';
@@ -52,7 +52,11 @@ export class Joiner {
   private batches = 0;
 
   constructor(options: JoinerOptions) {
-    this.context = { ...options, flights: new Flights(), gate: new ReadGate(GROUP_READS_MAX) };
+    this.context = {
+      ...options,
+      flights: new Flights(),
+      gate: new ReadGate(GROUP_READS_MAX, GROUP_READS_PUSH_RESERVE),
+    };
     this.cached = new CachedBody(options.cache);
     this.inUse = options.inUse;
   }
@@ -119,7 +123,12 @@ export class Joiner {
     const { cache, clock, flights } = this.context;
     const first = records[0];
     if (first === undefined || cache.stats().paused) return;
-    const group: Group = { flights: [], receipt: emptyReceipt(), bucket: bucketOf(first.seq) };
+    const group: Group = {
+      flights: [],
+      receipt: emptyReceipt(),
+      bucket: bucketOf(first.seq),
+      isUrgent: false,
+    };
     for (const { seq, messageId } of records) {
       const at = referenceTo(tenantId, conversationId, seq, messageId);
       const hash = cache.hash(at);
@@ -168,7 +177,7 @@ export class Joiner {
   /** Lets a chain wait for the flight of its message, which is started when there is none. */
   private await(batch: Batch, first: number, at: MessageAt, hash: number, misses: MissGroups): void {
     const { flights } = this.context;
-    let flight = flights.find(hash, at);
+    let flight = flights.find(hash, at, batch.hasFloorIn(first));
     if (flight !== undefined) batch.receipt.flightsJoined++;
     else if (flights.size >= FLIGHTS_MAX) {
       batch.settle(first, ResultCode.UNAVAILABLE);

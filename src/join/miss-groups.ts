@@ -4,6 +4,7 @@
  * so the last group is tried before the map is.
  */
 import { strict as assert } from 'node:assert';
+import { RequestKind } from '../domain/entries.js';
 import {
   type ConversationId,
   conversationIdOf,
@@ -59,7 +60,9 @@ export class MissGroups {
     let group = this.byName.get(name);
     if (group === undefined) {
       const conversationId = owned(bytes, conversationAt, conversationIdOf);
-      group = { flights: [], receipt: this.batch.receipt, bucket, conversationId };
+      const { receipt, request } = this.batch;
+      const isUrgent = request.kind === RequestKind.PUSH_EVENTS;
+      group = { flights: [], receipt, bucket, isUrgent, conversationId };
       this.byName.set(name, group);
       this.groups.push(group);
     }

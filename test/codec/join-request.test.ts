@@ -168,6 +168,17 @@ describe('decodeJoinRequest', () => {
     expect(entries.floorVersion[0]).toBe(2n ** 40n);
   });
 
+  it('lets the last of several floors count, an empty one among them', () => {
+    const single = request([entry({ floor_last_activity_id: id(7) })]);
+    // The same entry with a second, empty floor_last_activity_id at its end.
+    const at = single.lastIndexOf(id(7)[15] as number) + 1;
+    const entryLengthAt = single.indexOf(0x22) + 1;
+    const twice = Buffer.concat([single.subarray(0, at), Buffer.of(0x2a, 0), single.subarray(at)]);
+    twice[entryLengthAt] = (twice[entryLengthAt] as number) + 2;
+    expect(decodeJoinRequest(single).entries.floorActivity(0)).toBeDefined();
+    expect(decodeJoinRequest(twice).entries.floorActivity(0)).toBeUndefined();
+  });
+
   it('fills in defaults and lowers what is above the maximum', () => {
     expect(decodeJoinRequest(request([]))).toMatchObject({
       deadlineMs: 5000,

@@ -73,6 +73,32 @@ describe('JSON', () => {
     expect(entries.reason[1]).toBe(reason);
   });
 
+  it('takes null for absent, everywhere: an entry with a null body is joined', () => {
+    const nulls = {
+      inline_body: null,
+      mailbox_seq: null,
+      floor_last_activity_id: null,
+      floor_summary_version: null,
+    };
+    const { entries, deadlineMs } = json(
+      request([entry(nulls)], { deadline_ms: null, contract_version: null }),
+    );
+    expect([entries.code[0], entries.floorAt[0], deadlineMs]).toEqual([ResultCode.PENDING, -1, 5000]);
+    expect(json(request(null)).entries.count).toBe(0);
+    expect(codeOf(() => json(request([], { tenant_id: null })))).toBe('TENANT_MISSING');
+  });
+
+  it('takes text or a map for an inline body, and nothing else', () => {
+    const bodies = ['', 'aGk=', {}, 7, true, []];
+    const { entries } = json(request(bodies.map((inline_body) => entry({ inline_body }))));
+    expect([...entries.code]).toEqual([2, 2, 2, 12, 12, 12]);
+  });
+
+  it('refuses 32-bit settings above 32 bits instead of cutting them', () => {
+    expect(codeOf(() => json(request([], { deadline_ms: 4294967297 })))).toBe('REQUEST_MALFORMED');
+    expect(codeOf(() => json(request([], { contract_version: 4294967297 })))).toBe('REQUEST_MALFORMED');
+  });
+
   it('makes an entry that is no map INVALID alone', () => {
     const { entries } = json(request([null, 7, [], entry()]));
     expect([...entries.code]).toEqual([12, 12, 12, 0]);

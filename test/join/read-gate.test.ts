@@ -1,0 +1,90 @@
+// The gate of group reads: bounded, urgent first, and nothing is sent that nobody waits for.
+import { describe, expect, it } from 'vitest';
+import { RequestKind } from '../../src/domain/entries.js';
+import { GROUP_READS_MAX, GROUP_READS_PUSH_RESERVE } from '../../src/domain/limits.js';
+import { ReadGate } from '../../src/join/read-gate.js';
+import { makeWorld, names, newConversation } from './harness.js';
+
+interface Sent {
+  name: string;
+  answer(): void;
+}
+
+/** A gate of 3 with 1 in reserve, and what was sent through it. */
+function makeGate() {
+  const gate = new ReadGate(3, 1);
+  const sent: Sent[] = [];
+  const run = (name: string, isUrgent = false, isWanted = () => true) =>
+    gate.run({
+      isUrgent,
+      isWanted,
+      send: () => new Promise<string>((resolve) => sent.push({ name, answer: () => resolve(name) })),
+    });
+  const answer = async (name: string) => {
+    sent.find((read) => read.name === name)?.answer();
+    // Two turns: the read's own, and the one that takes its place.
+    await new Promise(setImmediate);
+  };
+  return { gate, sent, run, answer, sentNames: () => sent.map(({ name }) => name) };
+}
+
+describe('ReadGate', () => {
+  it('leaves the reserve to urgent reads, and lets them go first', async () => {
+    const { gate, run, answer, sentNames } = makeGate();
+    for (const name of ['a', 'b', 'c']) void run(name);
+    for (const name of ['x', 'y']) void run(name, true);
+    expect(sentNames()).toEqual(['a', 'b', 'x']);
+    await answer('a');
+    expect(sentNames()).toEqual(['a', 'b', 'x', 'y']);
+    await answer('b');
+    expect(sentNames()).toEqual(['a', 'b', 'x', 'y']);
+    expect(gate.underWay).toBe(2);
+  });
+
+  it('sends what waits once the urgent ones are done, in order', async () => {
+    const { run, answer, sentNames } = makeGate();
+    for (const name of ['a', 'b', 'c', 'd']) void run(name);
+    await answer('a');
+    await answer('b');
+    expect(sentNames()).toEqual(['a', 'b', 'c', 'd']);
+  });
+
+  it('does not send what nobody waits for any more, and goes on with the next', async () => {
+    const { gate, run, answer, sentNames } = makeGate();
+    void run('a');
+    void run('b');
+    const left = run('left', false, () => false);
+    const wanted = run('wanted');
+    await answer('a');
+    expect(await left).toBeUndefined();
+    expect(sentNames()).toEqual(['a', 'b', 'wanted']);
+    await answer('wanted');
+    expect(await wanted).toBe('wanted');
+    await answer('b');
+    expect(gate.underWay).toBe(0);
+  });
+
+  it('gives the place back when a read fails', async () => {
+    const gate = new ReadGate(3, 1);
+    const send = () => Promise.reject(new Error('down'));
+    await expect(gate.run({ isUrgent: false, isWanted: () => true, send })).rejects.toThrow('down');
+    expect(gate.underWay).toBe(0);
+  });
+});
+
+it('a backlog of hundreds of groups on a store that hangs does not hold up live delivery', async () => {
+  const { add, join, store } = makeWorld();
+  const backlog = Array.from({ length: 2 * GROUP_READS_MAX }, () => add(newConversation(), 1n, 'old'));
+  const live = add(newConversation(), 1n, 'live');
+  const release = store.hold();
+  const waiting = join(backlog, { deadlineMs: 50 });
+  expect(store.reads).toHaveLength(GROUP_READS_MAX - GROUP_READS_PUSH_RESERVE);
+  const delivered = join([live], { kind: RequestKind.PUSH_EVENTS });
+  expect(store.reads).toHaveLength(GROUP_READS_MAX - GROUP_READS_PUSH_RESERVE + 1);
+  expect(new Set(names(await waiting))).toEqual(new Set(['DEADLINE']));
+  release();
+  expect(names(await delivered)).toEqual(['OK']);
+  // What had to wait until its batch had gone was never sent.
+  await new Promise(setImmediate);
+  expect(store.reads).toHaveLength(GROUP_READS_MAX - GROUP_READS_PUSH_RESERVE + 1);
+});
