@@ -128,9 +128,9 @@ export class RowArchiver {
     found: ReadRow | undefined,
     timestampMicros: bigint,
   ): WriteLife | 'expired' {
-    if (found === undefined) return this.#policyLife(where, event.target, timestampMicros);
-    if (isHeld(found.record)) return { ttlSeconds: undefined, timestampMicros };
-    return updateLife(found, this.#ports.clock, timestampMicros);
+    return found === undefined
+      ? this.#policyLife(where, event.target, timestampMicros)
+      : updateLife(found, this.#ports.clock, timestampMicros);
   }
 
   #policyLife(
@@ -163,13 +163,9 @@ function isShown(record: MessageRecord, event: LogEvent): boolean {
   );
 }
 
-function isHeld(record: MessageRecord): boolean {
-  return record.retentionClass === RetentionClass.COMPLIANCE_HOLD;
-}
-
 /** A hold with columns that expire: an event met the hold, and its archiver ended before it wrote it again. */
 function isHeldInPart(record: MessageRecord): boolean {
-  return isHeld(record) && record.ttlSeconds !== undefined;
+  return record.retentionClass === RetentionClass.COMPLIANCE_HOLD && record.ttlSeconds !== undefined;
 }
 
 function isSameClass(a: number | undefined, b: number | undefined): boolean {

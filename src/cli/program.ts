@@ -4,6 +4,9 @@
  */
 import fs from 'node:fs';
 import { MailjoinError } from '../domain/errors.js';
+import { advanceCommand } from './advance-command.js';
+import { archiveCommand } from './archive-command.js';
+import { capacityCommand } from './capacity-command.js';
 import { type Command, ExitCode } from './command.js';
 import { parseCommandLine } from './command-line.js';
 import { demoCommand } from './demo-command.js';
@@ -17,7 +20,15 @@ import type { SettingName } from './settings.js';
 import { didYouMean } from './suggestion.js';
 import { UsageError } from './usage-error.js';
 
-export const COMMANDS: readonly Command[] = [serveCommand, ...schemaCommands, ...keysCommands, demoCommand];
+export const COMMANDS: readonly Command[] = [
+  serveCommand,
+  ...schemaCommands,
+  ...keysCommands,
+  archiveCommand,
+  advanceCommand,
+  capacityCommand,
+  demoCommand,
+];
 
 /** The process, as far as the program needs it. */
 export interface Surroundings {

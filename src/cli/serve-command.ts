@@ -4,6 +4,7 @@
 import type { Log } from '../server/log.js';
 import { type Command, CQL_SETTINGS, ExitCode, type Invocation } from './command.js';
 import { type Sidecar, startSidecar } from './compose.js';
+import { stopSignal } from './stop-signal.js';
 
 /** What stores and workers may take to close once the last batch is answered. */
 const CLOSE_GRACE_MS = 5_000;
@@ -45,28 +46,13 @@ export const serveCommand: Command = {
 };
 
 async function serve({ settings, log, print }: Invocation): Promise<ExitCode> {
-  const stopSignal = nextSignal();
+  const stop = stopSignal();
   const sidecar = await startSidecar(settings, log);
   print(`mailjoin listens on ${settings.socket} (${sidecar.stores.place})`);
   log.write('info', 'started', { socket: settings.socket, store: settings.store, pid: process.pid });
-  const signal = await stopSignal;
+  const signal = await stop.received;
   log.write('info', 'stopping', { signal, requests: sidecar.server.requestsInFlight });
   return await stopWithin(sidecar, settings.shutdownMs, log);
-}
-
-/** Resolves at the first stop signal; the second one ends the process, for users who will not wait. */
-function nextSignal(): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    const onSignal = (signal: NodeJS.Signals) => {
-      for (const name of ['SIGTERM', 'SIGINT'] as const) {
-        process.removeListener(name, onSignal);
-        process.once(name, () => process.exit(ExitCode.FAILED));
-      }
-      resolve(signal);
-    };
-    process.on('SIGTERM', onSignal);
-    process.on('SIGINT', onSignal);
-  });
 }
 
 async function stopWithin(sidecar: Sidecar, withinMs: number, log: Log): Promise<ExitCode> {

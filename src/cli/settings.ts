@@ -138,6 +138,10 @@ export const SETTINGS = {
     FOLLOW_LAG_MS_MAX_DEFAULT,
     'How far behind the log the cache may be; beyond it the cache is dropped and bodies are cached for this long only.',
   ),
+  retentionFile: optional(
+    text('file'),
+    'A JSON file: how long each tenant’s messages are kept (R3.4). Unless set, 30 days.',
+  ),
   warm: always(onOff(), false, 'Place fresh messages of conversations in use into the cache, from the log.'),
   inCap: always(
     integer(1, PARTITION_ROWS_MAX),

@@ -10,13 +10,16 @@ import type { StatementObserver } from '../cql/statement.js';
 import { createKekFile, loadKekFile } from '../crypto/kek-file.js';
 import { MailjoinError } from '../domain/errors.js';
 import type { Clock, KeyStore, MessageStore } from '../domain/ports.js';
-import type { LogReader, Outbox } from '../domain/write-ports.js';
+import type { RowSampler } from '../domain/row-sampling.js';
+import type { LogReader, Outbox, WriteStore } from '../domain/write-ports.js';
 import { openEmbedded } from '../embedded/open-embedded.js';
 import { flagOf, type Settings } from './settings.js';
 
 export interface Stores {
   readonly messages: MessageStore;
   readonly keys: KeyStore;
+  readonly writes: WriteStore;
+  readonly sampler: RowSampler;
   /** The log in the embedded store's file, closed with it. */
   readonly log: (Outbox & LogReader) | undefined;
   /** For people: where messages lie. */
@@ -42,12 +45,14 @@ export async function openStores(
     return {
       messages: opened.store,
       keys: opened.keys,
+      writes: opened.writes,
+      sampler: opened.sampler,
       log: opened.log,
       place,
       close: () => opened.close(),
     };
   }
-  const { messages, keys } = await openCqlStores({
+  const { messages, keys, writes, sampler } = await openCqlStores({
     ...cqlConnectOptions(settings),
     keyspace: settings.keyspace,
     clock,
@@ -56,6 +61,8 @@ export async function openStores(
   return {
     messages,
     keys,
+    writes,
+    sampler,
     log: undefined,
     place: `keyspace ${settings.keyspace}`,
     close: () => messages.close(),

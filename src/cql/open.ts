@@ -9,6 +9,7 @@ import { CqlKeyStore } from './key-store.js';
 import { liveTables } from './live-schema.js';
 import { CqlStore } from './message-store.js';
 import { type CqlConnectOptions, quotedKeyspace } from './options.js';
+import { CqlRowSampler } from './row-sampler.js';
 import { type CqlSession, connectCql } from './session.js';
 import { TABLES } from './tables.js';
 import { CqlWriteStore } from './write-store.js';
@@ -23,6 +24,7 @@ export interface CqlStores {
   readonly messages: CqlStore;
   readonly keys: CqlKeyStore;
   readonly writes: CqlWriteStore;
+  readonly sampler: CqlRowSampler;
 }
 
 async function requireTables(session: CqlSession, keyspace: string): Promise<void> {
@@ -49,5 +51,6 @@ export async function openCqlStores(options: CqlOptions): Promise<CqlStores> {
     messages: new CqlStore(session, keyspace, clock),
     keys: new CqlKeyStore(session, keyspace, clock),
     writes: new CqlWriteStore(session, keyspace),
+    sampler: new CqlRowSampler(session, keyspace),
   };
 }

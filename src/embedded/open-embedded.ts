@@ -5,6 +5,7 @@ import type { Clock } from '../domain/ports.js';
 import { EmbeddedLog } from './embedded-log.js';
 import { Environment } from './environment.js';
 import { EmbeddedKeyStore } from './key-store.js';
+import { EmbeddedRowSampler } from './row-sampler.js';
 import { sweepSide } from './side-expiry.js';
 import { EmbeddedStore } from './store.js';
 import { SWEEP_ROWS_ON_OPEN, sweep } from './sweep.js';
@@ -15,6 +16,7 @@ export interface OpenedEmbedded {
   readonly keys: EmbeddedKeyStore;
   readonly writes: EmbeddedWriteStore;
   readonly log: EmbeddedLog;
+  readonly sampler: EmbeddedRowSampler;
   /** Closes the file for all; store.close() does the same. */
   close(): Promise<void>;
 }
@@ -38,6 +40,7 @@ export async function openEmbedded(directory: string, clock: Clock): Promise<Ope
     keys: new EmbeddedKeyStore(environment),
     writes: new EmbeddedWriteStore(environment, clock),
     log,
+    sampler: new EmbeddedRowSampler(environment, clock),
     close: async () => {
       await log.close();
       await environment.close();

@@ -105,6 +105,17 @@ export function readRecord(seq: bigint, row: Row, nowS: number): MessageRecord |
   };
 }
 
+/** What CQL's WRITETIME() tells of the insert, and of the last change of the row. */
+export function writtenAt(row: Row): { insertedAtMicros: bigint; changedAtMicros: bigint } {
+  const insertedAtMicros = row.get(Column.CREATED_AT)?.timestamp ?? 0n;
+  let changedAtMicros = insertedAtMicros;
+  for (const column of [Column.PAYLOAD, Column.STATE]) {
+    const timestamp = row.get(column)?.timestamp ?? 0n;
+    if (timestamp > changedAtMicros) changedAtMicros = timestamp;
+  }
+  return { insertedAtMicros, changedAtMicros };
+}
+
 /**
  * What CQL's TTL() tells, the least of created_at's, the payload's and the state's; undefined = none of them expires.
  * State is among them because a recall may write it with less time than the row has, and the row goes with it.
