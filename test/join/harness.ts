@@ -182,7 +182,7 @@ export interface World {
 
 export function makeWorld(over: Partial<JoinerOptions> = {}): World {
   const clock = { now: 1_000_000, nowMs: () => clock.now, epochMs: () => Date.now() };
-  const store = new ScriptedStore(clock);
+  const store = new ScriptedStore(over.clock ?? clock);
   const keyring = new ScriptedKeyring();
   const { cache, regionBytes } = regionCache(clock.now);
   const failures: string[] = [];
