@@ -9,11 +9,12 @@
  * Transactions are run synchronously on the owner's thread, which therefore waits for the disk. lmdb's asynchronous
  * transaction callbacks would avoid that, but with lmdb 3.5.6 on Node 20 they are never called (tried).
  */
-import { closeSync, existsSync, mkdirSync, openSync, readSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Database, open, type RootDatabase } from 'lmdb';
 import { MailjoinError } from '../domain/errors.js';
 import { BUCKET_WIDTH } from '../domain/seq.js';
+import { checkFile } from './file-check.js';
 
 /** Address space reserved for the file: its largest size. It costs nothing until used. Beyond it → STORE_UNAVAILABLE. */
 const FILE_BYTES_MAX = 64 * 1024 ** 3;
@@ -25,9 +26,13 @@ const QUEUED_WRITES_MAX = 65_536;
 const TABLES_MAX = 16;
 /** Version of the file's layout; another one → SCHEMA_MISMATCH. */
 const FORMAT = 1;
-/** Where LMDB's first page has its magic number, and what that is (mdb.c: MDB_MAGIC). */
-const MAGIC_AT = 24;
-const MAGIC = 0xbeefc0de;
+/**
+ * LMDB's codes for a file that cannot be trusted (lmdb.h): PAGE_NOTFOUND, CORRUPTED, VERSION_MISMATCH, INVALID,
+ * CURSOR_FULL (a tree deeper than any can be), INCOMPATIBLE, PROBLEM. Asking again cannot help.
+ */
+const DAMAGE_CODES: ReadonlySet<unknown> = new Set([
+  -30_797, -30_796, -30_794, -30_793, -30_787, -30_784, -30_779,
+]);
 const FILE_NAME = 'mailjoin.lmdb';
 
 /** Bytes to bytes, in the order of the keys' bytes. */
@@ -71,7 +76,7 @@ export class Environment {
     const path = join(directory, FILE_NAME);
     try {
       mkdirSync(directory, { recursive: true, mode: 0o700 });
-      requireDatabase(path);
+      checkFile(path);
       const options = {
         ...TABLE_OPTIONS,
         path,
@@ -206,25 +211,19 @@ export class Environment {
   }
 }
 
-/** Refuses a file that is no LMDB database: opening one would end the process with SIGSEGV (tried). */
-function requireDatabase(path: string): void {
-  if (!existsSync(path)) return;
-  const head = Buffer.alloc(MAGIC_AT + 4);
-  const file = openSync(path, 'r');
-  try {
-    const bytes = readSync(file, head);
-    if (bytes === 0) return;
-    if (bytes === head.length && head.readUInt32LE(MAGIC_AT) === MAGIC) return;
-  } finally {
-    closeSync(file);
-  }
-  throw new MailjoinError('STORE_CORRUPT', `${FILE_NAME} is no database`);
-}
-
-/** Coded errors and bugs (assertions) as they are; what LMDB threw as STORE_UNAVAILABLE. */
+/** Coded errors and bugs (assertions) as they are; what LMDB threw as STORE_CORRUPT or STORE_UNAVAILABLE. */
 function asStoreError(error: unknown): unknown {
   if (error instanceof MailjoinError) return error;
   if (error instanceof Error && error.name === 'AssertionError') return error;
+  if (error instanceof Error && 'code' in error && DAMAGE_CODES.has(error.code)) {
+    return new MailjoinError(
+      'STORE_CORRUPT',
+      'the file of the embedded store is damaged: restore a back-up',
+      {
+        cause: error,
+      },
+    );
+  }
   return new MailjoinError('STORE_UNAVAILABLE', 'the embedded store failed', { cause: error });
 }
 

@@ -48,4 +48,17 @@ describe('Environment', () => {
       });
     expect(reading).toThrow(expect.objectContaining({ code: 'STORE_UNAVAILABLE', cause }));
   });
+
+  it.each([-30_797, -30_796, -30_794, -30_793, -30_787, -30_784, -30_779])(
+    'LMDB’s code %i, a file that cannot be trusted, is STORE_CORRUPT: asking again cannot help',
+    (code) => {
+      const environment = openEnvironment();
+      const cause = Object.assign(new Error('damaged'), { code });
+      const reading = () =>
+        environment.read(() => {
+          throw cause;
+        });
+      expect(reading).toThrow(expect.objectContaining({ code: 'STORE_CORRUPT', retryable: false, cause }));
+    },
+  );
 });
