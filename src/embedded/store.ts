@@ -3,7 +3,9 @@
  *
  * Rows behave as on Cassandra: last-write-wins per column with explicit timestamps (D14, D19), TTLs per cell honoured
  * at read (D8), updates of absent rows that stay unseen (B15). A write resolves when it is on disk. Reads are
- * synchronous look-ups in mapped memory and never wait for writers. Fails with STORE_UNAVAILABLE or STORE_CORRUPT.
+ * synchronous look-ups in mapped memory that never wait for writers, and let the event loop go on every few
+ * milliseconds (loop-share.ts): a long one sees each row as committed when it comes to it. Fails with
+ * STORE_UNAVAILABLE or STORE_CORRUPT.
  */
 import { strict as assert } from 'node:assert';
 import { MailjoinError } from '../domain/errors.js';
@@ -24,6 +26,7 @@ import type { ReadStatement } from '../domain/statement.js';
 import { requireLife, requireSeq } from '../domain/write-checks.js';
 import { type CellValue, expiryOf, merge, NEVER, type Row } from './cell.js';
 import type { Environment, Table } from './environment.js';
+import { LoopShare } from './loop-share.js';
 import { editColumns, insertColumns, readRecord, recallColumns } from './record-row.js';
 import { decodeRow, encodeRow } from './row-codec.js';
 import { rowKey, seqOfKey } from './row-key.js';
@@ -33,31 +36,32 @@ import { indexExpiry, SWEEP_ROWS_PER_WRITE, sweep } from './sweep.js';
 export class EmbeddedStore implements MessageStore {
   readonly #environment: Environment;
   readonly #clock: Clock;
+  readonly #share: LoopShare;
 
   constructor(environment: Environment, clock: Clock) {
     this.#environment = environment;
     this.#clock = clock;
+    this.#share = new LoopShare(clock);
   }
 
   async readGroup(read: GroupRead): Promise<GroupRows> {
     for (const statement of read.statements) assertStatement(statement);
+    while (this.#share.isSpent()) await this.#share.nextTurn();
     const sentAtMs = this.#clock.nowMs();
     const nowS = this.#nowS();
     const { records: recordTable, summaries: summaryTable } = this.#environment;
     const records: MessageRecord[] = [];
     const summaries: ReactionSummary[] = [];
-    this.#environment.read(() => {
-      for (const statement of read.statements) {
-        for (const [seq, row] of rowsOf(recordTable, read, statement)) {
-          const record = readRecord(seq, row, nowS);
-          if (record !== undefined) records.push(record);
-        }
-        for (const [seq, row] of rowsOf(summaryTable, read, statement)) {
-          const summary = readSummary(seq, row, nowS);
-          if (summary !== undefined) summaries.push(summary);
-        }
-      }
-    });
+    for (const statement of read.statements) {
+      await this.#visit(recordTable, read, statement, (seq, row) => {
+        const record = readRecord(seq, row, nowS);
+        if (record !== undefined) records.push(record);
+      });
+      await this.#visit(summaryTable, read, statement, (seq, row) => {
+        const summary = readSummary(seq, row, nowS);
+        if (summary !== undefined) summaries.push(summary);
+      });
+    }
     const count = read.statements.length;
     // A statement here is what it would be in CQL: one on each of the two tables, never a second page.
     const cost: ReadCost = {
@@ -136,6 +140,30 @@ export class EmbeddedStore implements MessageStore {
     });
   }
 
+  /** Gives the rows of one statement to `take`, by ascending seq within a range, with pauses for the event loop. */
+  async #visit(
+    table: Table,
+    read: GroupRead,
+    statement: ReadStatement,
+    take: (seq: bigint, row: Row) => void,
+  ): Promise<void> {
+    let rest: ReadStatement | undefined = statement;
+    let rows = 0;
+    while (rest !== undefined) {
+      while (this.#share.isSpent()) await this.#share.nextTurn();
+      const part: ReadStatement = rest;
+      rest = this.#environment.read(() => {
+        for (const [seq, row] of rowsOf(table, read, part)) {
+          if (++rows > PARTITION_ROWS_MAX)
+            throw new MailjoinError('STORE_CORRUPT', 'more rows than a bucket holds');
+          take(seq, row);
+          if (this.#share.isSpent()) return restAfter(part, seq);
+        }
+        return undefined;
+      });
+    }
+  }
+
   #nowS(): number {
     return Math.floor(this.#clock.epochMs() / 1000);
   }
@@ -151,7 +179,7 @@ function assertStatement(statement: ReadStatement): void {
   for (const seq of seqs) assertSeq(seq, 'conversation_seq');
 }
 
-/** The rows that one statement finds in its bucket, by ascending seq, each once (B05). */
+/** The rows that one statement finds in its bucket, each once (B05). */
 function* rowsOf(table: Table, read: GroupRead, statement: ReadStatement): Generator<[bigint, Row]> {
   const key = (seq: bigint): Buffer => rowKey(read.tenantId, read.conversationId, read.bucket, seq);
   if (statement.shape === 'in') {
@@ -161,16 +189,23 @@ function* rowsOf(table: Table, read: GroupRead, statement: ReadStatement): Gener
     }
     return;
   }
-  let rows = 0;
   for (const entry of table.getRange({
     start: key(statement.from),
     end: key(statement.to),
     inclusiveEnd: true,
   })) {
-    if (++rows > PARTITION_ROWS_MAX)
-      throw new MailjoinError('STORE_CORRUPT', 'more rows than a bucket holds');
     yield [checkedSeq(seqOfKey(entry.key), read.bucket), decodeRow(entry.value)];
   }
+}
+
+/** What a statement has still to visit after the row of `seq`; undefined = nothing. */
+function restAfter(statement: ReadStatement, seq: bigint): ReadStatement | undefined {
+  if (statement.shape !== 'in') {
+    return seq < statement.to ? { ...statement, from: seq + 1n } : undefined;
+  }
+  const seqs = [...new Set(statement.seqs)];
+  const rest = seqs.slice(seqs.indexOf(seq) + 1);
+  return rest.length === 0 ? undefined : { shape: 'in', seqs: rest };
 }
 
 /** R4.2: a row of a foreign bucket is a bucketing defect and fails the read. */
