@@ -22,6 +22,7 @@ import { Server } from '../server/server.js';
 import { WorkerOpener } from '../workers/worker-opener.js';
 import { Closers } from './closers.js';
 import { followLog, logFreshness } from './follow-log.js';
+import { loadRetention } from './load-retention.js';
 import { openLogReader } from './open-log.js';
 import type { Settings } from './settings.js';
 import { loadKek, openStores, type Stores } from './stores.js';
@@ -55,6 +56,7 @@ export async function startSidecar(settings: Settings, log: Log): Promise<Sideca
 async function make(settings: Settings, log: Log, closers: Closers): Promise<Sidecar> {
   const clock = systemClock;
   const metrics = new Metrics();
+  const retention = loadRetention(settings, log, clock.epochMs());
   const kek = await loadKek(settings);
   closers.add(() => kek.fill(0));
   const stores = await openStores(settings, clock, ({ table, shape, furtherPage }) =>
@@ -132,7 +134,16 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Sid
   const followed =
     reader === undefined || logged === undefined
       ? undefined
-      : followLog(settings, { reader, freshness: logged, joiner, onKeyDestroyed, inUse, clock, log });
+      : followLog(settings, {
+          reader,
+          freshness: logged,
+          joiner,
+          onKeyDestroyed,
+          inUse,
+          retention,
+          clock,
+          log,
+        });
   closers.add(async () => {
     await followed?.stop();
     await reader?.close();

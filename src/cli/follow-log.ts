@@ -16,7 +16,7 @@ import type { Joiner } from '../join/joiner.js';
 import type { Log } from '../server/log.js';
 import type { LogFigures } from '../server/metrics.js';
 import { Retention } from '../write/retention.js';
-import { NO_POLICIES } from '../write/retention-policies.js';
+import type { RetentionPolicies } from '../write/retention-policies.js';
 import type { Settings } from './settings.js';
 
 export interface FollowedLog {
@@ -54,14 +54,18 @@ export interface FollowedParts {
   readonly onKeyDestroyed: readonly ((dekId: DekId) => void)[];
   /** Given when the cache is to be warmed from the log. */
   readonly inUse: ConversationsInUse | undefined;
+  /** How long rows live: a warmed body must not outlive its row. */
+  readonly retention: RetentionPolicies;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 export function followLog(settings: Settings, parts: FollowedParts): FollowedLog {
-  const { reader, freshness, joiner, onKeyDestroyed, inUse, clock, log } = parts;
+  const { reader, freshness, joiner, onKeyDestroyed, inUse, retention, clock, log } = parts;
   const warmer =
-    inUse === undefined ? undefined : new Warmer({ joiner, inUse, clock, remainingLife: lifeOfKnown() });
+    inUse === undefined
+      ? undefined
+      : new Warmer({ joiner, inUse, clock, remainingLife: lifeOfKnown(retention) });
   const codeOf = (error: unknown) => (error instanceof MailjoinError ? error.code : 'INTERNAL');
   const events = new LogEvents({
     joiner,
@@ -100,13 +104,10 @@ export function followLog(settings: Settings, parts: FollowedParts): FollowedLog
   };
 }
 
-/**
- * Remaining life of rows whose retention is the same for every tenant or known here; others ('expired') are not warmed:
- * they may be gone sooner than a cached body.
- */
-function lifeOfKnown(): WarmerOptions['remainingLife'] {
+/** Remaining life of rows whose retention is known; others ('expired') are not warmed: they may be gone sooner. */
+function lifeOfKnown(policies: RetentionPolicies): WarmerOptions['remainingLife'] {
   let isKnown = true;
-  const retention = new Retention(NO_POLICIES, () => {
+  const retention = new Retention(policies, () => {
     isKnown = false;
   });
   return (tenantId, record, nowEpochMs) => {

@@ -34,6 +34,7 @@ export const serveCommand: Command = {
     'topic',
     'followLagMaxMs',
     'warm',
+    'retentionFile',
     'unwrapTimeoutMs',
     'inCap',
     'workers',

@@ -90,7 +90,9 @@ describe('mailjoin serve', () => {
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line).event);
-    expect(events).toEqual(['started', 'stopping', 'stopped']);
+    // When the log's follower stands is a matter of its own time.
+    const ofServing = events.filter((event) => event !== 'log_current');
+    expect(ofServing).toEqual(['started', 'stopping', 'stopped']);
   });
 
   it('takes the place of one that was killed, and none of one that lives', async () => {
