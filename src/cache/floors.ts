@@ -4,9 +4,11 @@
  *
  * Bounded: when a floor cannot be installed any more, caching pauses, so that nothing can be cached that the lost floor
  * would have kept out, until there is room *and* the lost floor would have reached its age. A floor goes when a body at
- * or above it is published, or at its age: the table's, or a longer one that it was raised with. Owned by the writer's thread; never in the region.
+ * or above it is published, or at its age: the table's, or a longer one that it was raised with. One with an age of its
+ * own (a recall's) must also hold against rows as they are read, so it may take the place of an ordinary one, for which
+ * the pause has to do. Owned by the writer's thread; never in the region.
  *
- * A Map in the order of raising rather than an lru-cache: a floor must never give way to another one.
+ * A Map in the order of raising rather than an lru-cache: otherwise a floor must never give way to another one.
  */
 import { type ActivityId, compareIdAt, ID_BYTES, idKeyAt } from '../domain/ids.js';
 import type { Floor } from '../domain/ports.js';
@@ -65,7 +67,7 @@ export class Floors {
     if (installed === undefined) {
       if (this.#byName.size >= this.#floorsMax) {
         this.#lostUntilMs = nowMs + this.#ageMsMax;
-        return;
+        if (ageMsMin === 0 || !this.#loseOldest()) return;
       }
       this.#count(name.hash, 1);
       // The caller's bytes may be a view on a buffer that is reused.
@@ -95,7 +97,10 @@ export class Floors {
 
   /** The floor of a message, or undefined. */
   floorOf(name: NameAt): Floor | undefined {
-    return this.#sieve[name.hash & (SIEVE_SIZE - 1)] === 0 ? undefined : this.#byName.get(keyOf(name));
+    if (this.#sieve[name.hash & (SIEVE_SIZE - 1)] === 0) return undefined;
+    const floor = this.#byName.get(keyOf(name));
+    // Sweeps are bounded, so a floor may still be here after its age.
+    return floor === undefined || this.#isOver(floor) ? undefined : floor;
   }
 
   /** A body at or above the floor is published: the floor has done its work. */
@@ -120,6 +125,24 @@ export class Floors {
         this.#count(installed.hash, -1);
       }
     }
+  }
+
+  #isOver({ raisedAtMs, keepUntilMs }: Installed): boolean {
+    return raisedAtMs + this.#ageMsMax <= this.#nowMs && keepUntilMs <= this.#nowMs;
+  }
+
+  /** Makes room for a floor with an age of its own: among the oldest, one without goes. */
+  #loseOldest(): boolean {
+    let looked = 0;
+    for (const [key, { keepUntilMs, raisedAtMs, hash }] of this.#byName) {
+      if (keepUntilMs <= raisedAtMs) {
+        this.#byName.delete(key);
+        this.#count(hash, -1);
+        return true;
+      }
+      if (++looked === SWEEP_MAX) return false;
+    }
+    return false;
   }
 
   #count(hash: number, change: number): void {

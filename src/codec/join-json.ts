@@ -53,7 +53,7 @@ export function encodeJoinResponseJson(outcome: JoinOutcome): Buffer {
   const response = {
     contract_version: CONTRACT_VERSION,
     results,
-    bodies: Array.from({ length: bodies.count }, (_, index) => bodyJson(bodies.body(index))),
+    bodies: bodies.views().map(bodyJson),
     ...(outcome.wantReceipt ? { receipt: receiptFields(outcome.receipt) } : {}),
   };
   return Buffer.from(JSON.stringify(response));

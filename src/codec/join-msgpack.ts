@@ -51,7 +51,7 @@ export function encodeJoinResponseMsgpack(outcome: JoinOutcome): Buffer {
   return packr.pack({
     contract_version: CONTRACT_VERSION,
     results,
-    bodies: Array.from({ length: bodies.count }, (_, index) => bodies.body(index)),
+    bodies: bodies.views(),
     ...(outcome.wantReceipt ? { receipt: receiptFields(outcome.receipt) } : {}),
   });
 }

@@ -81,8 +81,8 @@ export class UnwrapBatcher {
       open = false;
       cancelTimeout();
       this.#askedCount -= batch.length;
-      if (answers.length !== batch.length) {
-        zeroKeys(answers);
+      if (!Array.isArray(answers) || answers.length !== batch.length) {
+        if (Array.isArray(answers)) zeroKeys(answers);
         this.#settleFailed(
           batch,
           failed('the key provider answered another number of keys than were asked for'),
@@ -113,12 +113,21 @@ function failed(detail: string): Unwrapped {
 }
 
 /** A key of another length would make every payload under it look TAMPERED; it is the provider's failure. */
-function checked(answer: Unwrapped): Unwrapped {
-  if (answer.status !== 'ok' || answer.key.length === DEK_BYTES) return answer;
-  answer.key.fill(0);
-  return failed('the key provider answered a key that is not 32 bytes');
+function checked(answer: Unwrapped | undefined): Unwrapped {
+  switch (answer?.status) {
+    case 'ok':
+      if (answer.key instanceof Uint8Array && answer.key.length === DEK_BYTES) return answer;
+      if (answer.key instanceof Uint8Array) answer.key.fill(0);
+      return failed('the key provider answered a key that is not 32 bytes');
+    case 'destroyed':
+    case 'unknown':
+    case 'failed':
+      return answer;
+    default:
+      return failed('the key provider answered no status');
+  }
 }
 
 function zeroKeys(answers: readonly Unwrapped[]): void {
-  for (const answer of answers) if (answer.status === 'ok') answer.key.fill(0);
+  for (const answer of answers) if (answer?.status === 'ok') answer.key?.fill(0);
 }

@@ -74,7 +74,7 @@ export const UNWRAP_TIMEOUT_MS_DEFAULT = 2_000;
 /** How often a running process looks for keys destroyed by others: the stated time of a purge. */
 export const KEY_POLL_MS_DEFAULT = 2_000;
 /** Group jobs at or below both bounds are opened on the main thread: above, a worker frees more of its time than it adds latency (bench/open-threshold.ts). */
-export const INLINE_OPEN_ITEMS_MAX = 4;
+export const INLINE_OPEN_ITEMS_MAX = 8;
 export const INLINE_OPEN_BYTES_MAX = 16 * KIB;
 /** Sealed bytes with the workers at once; further jobs wait in order (B31). */
 export const OPEN_BYTES_IN_FLIGHT_MAX = 64 * MIB;

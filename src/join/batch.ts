@@ -6,7 +6,7 @@
  * when the last one is, `done` resolves. After the deadline the batch is closed: what arrives later is ignored.
  */
 import { strict as assert } from 'node:assert';
-import { BodyList } from '../codec/body-list.js';
+import { BodyList, NO_ROOM } from '../codec/body-list.js';
 import { emptyReceipt, type JoinOutcome, type Receipt } from '../codec/join-outcome.js';
 import type { JoinRequest } from '../codec/join-request.js';
 import { responseTailBytes } from '../codec/join-response.js';
@@ -14,6 +14,38 @@ import { ABSENT, type EntryColumns } from '../domain/entries.js';
 import { equalIdAt, ID_BYTES } from '../domain/ids.js';
 import type { MessageAt } from '../domain/ports.js';
 import { ResultCode } from '../domain/result.js';
+import type { Waiter } from './flights.js';
+
+interface Scratch {
+  readonly firsts: Int32Array;
+  readonly last: Int32Array;
+  readonly hashes: Int32Array;
+  readonly table: Int32Array;
+}
+
+/** Planning is synchronous, so all batches of a size class share its arrays; there are few classes. */
+const scratches: (Scratch | undefined)[] = [];
+
+function scratchFor(entryCount: number): Scratch {
+  const sizeClass = 32 - Math.clz32(Math.max(3, entryCount - 1));
+  let scratch = scratches[sizeClass];
+  if (scratch === undefined) {
+    const size = 1 << sizeClass;
+    const column = () => new Int32Array(size);
+    scratch = { firsts: column(), last: column(), hashes: column(), table: new Int32Array(size * 2) };
+    scratches[sizeClass] = scratch;
+  } else scratch.table.fill(0);
+  return scratch;
+}
+
+/** The chains of a batch: valid in this tick only. */
+export interface Chains {
+  /** The first entry of each chain, in the order of the request: the first `count` elements. */
+  readonly firsts: Int32Array;
+  readonly count: number;
+  /** By first entry: the cache's hash of (tenant, message_id). */
+  readonly hashes: Int32Array;
+}
 
 /** Bytes that a body is expected to have, for the first allocation only. */
 const BODY_BYTES_EXPECTED = 640;
@@ -43,8 +75,10 @@ export class Batch {
   /** The next entry that names the same message, or END. */
   private readonly next: Int32Array;
   private closed = false;
+  private readonly waiters: Waiter[] = [];
 
-  constructor(request: JoinRequest) {
+  /** `mayHold`: asked before the response takes that many bytes of memory. */
+  constructor(request: JoinRequest, mayHold?: (bytes: number) => boolean) {
     this.request = request;
     this.entries = request.entries;
     const { bytes, count } = request.entries;
@@ -53,7 +87,7 @@ export class Batch {
       request.responseBytesMax,
       FIRST_ALLOCATION_BYTES_MAX,
     );
-    this.bodies = new BodyList(expected, responseTailBytes(count));
+    this.bodies = new BodyList(expected, responseTailBytes(count), mayHold);
     this.next = new Int32Array(count).fill(END);
     this.cursor = { tenantId: request.tenantId, bytes, conversationAt: 0, messageAt: 0, seqHi: 0, seqLo: 0 };
     this.done = new Promise((resolve) => {
@@ -61,17 +95,12 @@ export class Batch {
     });
   }
 
-  /**
-   * Chains the entries that are to be joined; returns the first entry of each chain, in the order of the request.
-   * `hash`: the cache's hash of (tenant, message_id).
-   */
-  distinct(hash: (at: MessageAt) => number, hashes: Int32Array): Int32Array {
+  /** Chains the entries that are to be joined. `hash`: the cache's hash of (tenant, message_id). */
+  distinct(hash: (at: MessageAt) => number): Chains {
     const { entries, next } = this;
-    const firsts = new Int32Array(entries.count);
-    const last = new Int32Array(entries.count);
-    let firstCount = 0;
-    const tableSize = 2 ** Math.ceil(Math.log2(Math.max(4, entries.count * 2)));
-    const table = new Int32Array(tableSize);
+    const { firsts, last, hashes, table } = scratchFor(entries.count);
+    const tableSize = table.length;
+    let count = 0;
     for (let index = 0; index < entries.count; index++) {
       if (entries.code[index] !== ResultCode.PENDING) continue;
       this.pending++;
@@ -90,10 +119,10 @@ export class Batch {
       hashes[index] = value;
       table[place] = index + 1;
       last[index] = index;
-      firsts[firstCount++] = index;
+      firsts[count++] = index;
     }
     if (this.pending === 0) this.resolveDone();
-    return firsts.subarray(0, firstCount);
+    return { firsts, count, hashes };
   }
 
   /** Sets the cursor to an entry. */
@@ -140,7 +169,14 @@ export class Batch {
     return allMet;
   }
 
-  /** Everything still pending becomes DEADLINE; later arrivals are ignored. */
+  /** A place in a flight's queue for a chain; the batch leaves it at its deadline, so that no flight keeps it alive. */
+  waiterFor(first: number): Waiter {
+    const waiter: Waiter = { batch: this, first };
+    this.waiters.push(waiter);
+    return waiter;
+  }
+
+  /** Everything still pending becomes DEADLINE, and the batch leaves every flight that it waits for. */
   close(): void {
     if (this.closed) return;
     const { code } = this.entries;
@@ -148,11 +184,7 @@ export class Batch {
       if (code[index] === ResultCode.PENDING) this.settleEntry(index, ResultCode.DEADLINE, 0);
     }
     this.closed = true;
-  }
-
-  /** False once it was answered or its deadline has come: nothing that arrives is of use to it. */
-  get isOpen(): boolean {
-    return !this.closed;
+    for (const waiter of this.waiters) waiter.batch = undefined;
   }
 
   /** Whether an entry of a chain came with a floor. */
@@ -186,11 +218,15 @@ export class Batch {
     if (--this.pending === 0) this.resolveDone();
   }
 
-  /** Copies a body into the response; its position from 1, or 0 when the response is full. The first body always fits. */
+  /**
+   * Copies a body into the response; its position from 1, or 0 when the response is full. The request's own limit never
+   * keeps the first body out.
+   */
   private copyIn(body: BodySource): number {
     const { bodies } = this;
     if (bodies.count > 0 && bodies.bodyBytes + body.bodyBytes > this.request.responseBytesMax) return 0;
     const at = bodies.append(body.bodyBytes);
+    if (at === NO_ROOM) return 0;
     body.copyTo(bodies.buffer, at);
     return bodies.count;
   }

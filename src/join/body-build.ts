@@ -148,11 +148,14 @@ export function judge(
   if (effectiveState(record) === MessageState.DELETED) return ResultCode.NOT_FOUND;
   if (key?.status === 'destroyed') return ResultCode.ERASED;
   if (!hasContent(record)) return ResultCode.RECALLED;
-  if (record.payload === undefined) return ResultCode.OK;
-  if (record.dekId === undefined) return allowUnsealed ? ResultCode.OK : ResultCode.TAMPERED;
-  const plaintextBytes = payloadPlaintextBytes(record.payload);
-  if (plaintextBytes < 0 || plaintextBytes > PAYLOAD_BYTES_MAX) return ResultCode.TAMPERED;
-  return key?.status === 'ok' ? ResultCode.OK : ResultCode.UNAVAILABLE;
+  const { payload } = record;
+  if (payload !== undefined) {
+    if (record.dekId === undefined && !allowUnsealed) return ResultCode.TAMPERED;
+    const payloadBytes = record.dekId === undefined ? payload.length : payloadPlaintextBytes(payload);
+    if (payloadBytes < 0 || payloadBytes > PAYLOAD_BYTES_MAX) return ResultCode.TAMPERED;
+  }
+  // Thumbnail and mentions are content as well: a key that cannot be asked for may have been destroyed (D12).
+  return record.dekId === undefined || key?.status === 'ok' ? ResultCode.OK : ResultCode.UNAVAILABLE;
 }
 
 /** Reserves a place for a row's body and writes everything but the opened payload. `code`: OK or RECALLED, by judge. */
@@ -184,7 +187,9 @@ export function draftBody(
   };
   const slot = (flight.detached ? undefined : cache.reserve(identity)) ?? privateSlot(identity.bodyBytes);
   writeBlockB(slot.bytes, slot.at + aBytes, summary);
-  if (isSealed && cache.copyBlockA(identity, slot.bytes, slot.at, nowMs)) {
+  // Without a revision (rows of foreign writers) equal lengths prove nothing.
+  const mayCopyA = isSealed && record.lastActivityId !== undefined;
+  if (mayCopyA && cache.copyBlockA(identity, slot.bytes, slot.at, nowMs)) {
     return new Draft(flight, identity, slot, record.ttlSeconds, undefined, 0);
   }
   const payloadAt = writeBlockA(

@@ -21,7 +21,8 @@ import { ResultCode } from '../domain/result.js';
 import type { Batch } from './batch.js';
 
 export interface Waiter {
-  readonly batch: Batch;
+  /** Undefined once the batch has left at its deadline. */
+  batch: Batch | undefined;
   /** The first entry of the chain that waits. */
   readonly first: number;
 }

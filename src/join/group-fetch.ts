@@ -64,6 +64,7 @@ export interface Group {
  */
 export async function fetchGroup(context: FetchContext, group: Group, given?: GroupRows): Promise<void> {
   let open: readonly Flight[] = group.flights;
+  let bug: unknown;
   try {
     if (given !== undefined) open = awaited(context, await settleRows(context, group, open, given));
     for (let attempt = 1; attempt <= FLIGHT_ATTEMPTS_MAX && open.length > 0; attempt++) {
@@ -74,9 +75,10 @@ export async function fetchGroup(context: FetchContext, group: Group, given?: Gr
     }
   } catch (error) {
     for (const flight of open) flight.unmet = ResultCode.UNAVAILABLE;
-    context.onFailure('INTERNAL', error);
+    bug = error;
   }
   for (const flight of open) settleAll(context, flight, flight.unmet);
+  if (bug !== undefined) context.onFailure('INTERNAL', bug);
 }
 
 /** Lands the flights that nobody waits for; returns the others. */
@@ -122,7 +124,7 @@ async function readRows(
 
 /** Whether anybody still waits for a flight. */
 function isAwaited({ waiters }: Flight): boolean {
-  return waiters.some(({ batch }) => batch.isOpen);
+  return waiters.some(({ batch }) => batch !== undefined);
 }
 
 function groupRead(context: FetchContext, group: Group, flights: readonly Flight[]): GroupRead {
@@ -308,14 +310,14 @@ function serve(flight: Flight, draft: Draft): boolean {
   let left = 0;
   for (let index = 0; index < waiters.length; index++) {
     const waiter = waiters[index] as Waiter;
-    if (!waiter.batch.settleBody(waiter.first, draft)) waiters[left++] = waiter;
+    if (waiter.batch?.settleBody(waiter.first, draft) === false) waiters[left++] = waiter;
   }
   waiters.length = left;
   return left === 0;
 }
 
 function settleAll(context: FetchContext, flight: Flight, code: ResultCode): void {
-  for (const { batch, first } of flight.waiters) batch.settle(first, code);
+  for (const { batch, first } of flight.waiters) batch?.settle(first, code);
   flight.waiters = [];
   context.flights.land(flight);
 }

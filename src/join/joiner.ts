@@ -63,19 +63,26 @@ export class Joiner {
 
   /**
    * Joins a batch. Resolves with every entry settled, at the request's deadline at the latest; what store, keys or
-   * workers fail at becomes the results of the entries concerned. `decodeMicros` is for the receipt.
+   * workers fail at becomes the results of the entries concerned. `decodeMicros` (for the receipt) counts against the
+   * deadline; `mayHold` is asked before the response takes that many bytes of memory: bodies refused are DEFERRED.
    */
-  async join(request: JoinRequest, decodeMicros = 0): Promise<JoinOutcome> {
+  async join(
+    request: JoinRequest,
+    decodeMicros = 0,
+    mayHold?: (bytes: number) => boolean,
+  ): Promise<JoinOutcome> {
     const { clock } = this.context;
     const startedMs = clock.nowMs();
-    const batch = new Batch(request);
+    const batch = new Batch(request, mayHold);
     this.batches++;
     try {
-      const groups = this.plan(batch, startedMs);
-      for (const group of groups) void fetchGroup(this.context, group);
+      this.plan(batch, startedMs);
       batch.receipt.decodeMicros = decodeMicros;
       batch.receipt.planMicros = (clock.nowMs() - startedMs) * 1000;
-      if (!batch.isSettled) await settledOrDeadline(batch, request.deadlineMs);
+      if (!batch.isSettled) {
+        const spentMs = decodeMicros / 1000 + clock.nowMs() - startedMs;
+        await settledOrDeadline(batch, Math.max(0, request.deadlineMs - spentMs));
+      }
       batch.receipt.totalMicros = decodeMicros + (clock.nowMs() - startedMs) * 1000;
       return batch.outcome();
     } finally {
@@ -152,26 +159,31 @@ export class Joiner {
     flights.detach(cache.hash(at), tenantId, messageId, floor);
   }
 
-  /** Copies the hits, joins flights under way, and returns the groups that this batch must fetch. */
-  private plan(batch: Batch, nowMs: number): readonly Group[] {
+  /**
+   * Copies the hits, joins flights under way, and starts the others. What throws on the way (memory may be short) leaves
+   * no flight behind that nobody flies.
+   */
+  private plan(batch: Batch, nowMs: number): void {
     const { cache } = this.context;
-    const { entries, receipt } = batch;
+    const { receipt } = batch;
     this.context.freshness.check(nowMs);
     if (this.inUse !== undefined) noteUse(batch, this.inUse);
-    const hashes = new Int32Array(entries.count);
-    const firsts = batch.distinct((at) => cache.hash(at), hashes);
-    receipt.entries = entries.count;
-    receipt.messages = firsts.length;
     const misses = new MissGroups(batch);
-    for (let index = 0; index < firsts.length; index++) {
-      const first = firsts[index] as number;
-      const at = batch.point(first);
-      const handle = cache.find(at, nowMs);
-      if (handle !== NO_BODY && batch.settleBody(first, this.cached.at(handle))) receipt.cacheHits++;
-      else this.await(batch, first, at, hashes[first] as number, misses);
+    try {
+      const { firsts, count, hashes } = batch.distinct((at) => cache.hash(at));
+      receipt.entries = batch.entries.count;
+      receipt.messages = count;
+      for (let index = 0; index < count; index++) {
+        const first = firsts[index] as number;
+        const at = batch.point(first);
+        const handle = cache.find(at, nowMs);
+        if (handle !== NO_BODY && batch.settleBody(first, this.cached.at(handle))) receipt.cacheHits++;
+        else this.await(batch, first, at, hashes[first] as number, misses);
+      }
+    } finally {
+      receipt.groups = misses.groups.length;
+      for (const group of misses.groups) void fetchGroup(this.context, group);
     }
-    receipt.groups = misses.groups.length;
-    return misses.groups;
   }
 
   /** Lets a chain wait for the flight of its message, which is started when there is none. */
@@ -186,7 +198,7 @@ export class Joiner {
       flight = misses.start(first, hash);
       flights.register(flight);
     }
-    flight.waiters.push({ batch, first });
+    flight.waiters.push(batch.waiterFor(first));
   }
 }
 

@@ -56,6 +56,11 @@ function cheapestPieces(
 ): Piece[] {
   const count = offsets.length;
   const width = count + 1;
+  // Without the bound on their number one pass suffices; mostly its pieces are few enough, and then they are the answer.
+  const free = new Int32Array(width);
+  addPiece(undefined, free, offsets, surplusMax, model);
+  const unbounded = piecesOf(count, () => free);
+  if (unbounded.length <= statementsMax) return unbounded;
   // cost[j]: the least cost of the first j seqs with exactly `statements` pieces; choice: where the last one starts.
   let cost = new Float64Array(width).fill(Number.POSITIVE_INFINITY);
   cost[0] = 0;
@@ -72,16 +77,19 @@ function cheapestPieces(
     }
   }
   assert(bestStatements > 0, 'full IN chunks always fit');
+  return piecesOf(count, (position) => choices[bestStatements - 1 - position] as Int32Array);
+}
+
+/** Follows the choices back from the last seq; `choiceOf(0)` is that of the last piece. */
+function piecesOf(count: number, choiceOf: (position: number) => Int32Array): Piece[] {
   const pieces: Piece[] = [];
-  let to = count;
-  for (let statements = bestStatements; statements > 0; statements--) {
-    const chosen = choices[statements - 1]?.[to] as number;
+  for (let to = count; to > 0; ) {
+    const chosen = choiceOf(pieces.length)[to] as number;
     const asRange = chosen < 0;
     const from = asRange ? -chosen - 1 : chosen;
     pieces.push({ from, to, asRange });
     to = from;
   }
-  assert.equal(to, 0);
   return pieces.reverse();
 }
 
@@ -90,7 +98,7 @@ function cheapestPieces(
  * when it is a range.
  */
 function addPiece(
-  previous: Float64Array,
+  previousOrOwn: Float64Array | undefined,
   choice: Int32Array,
   offsets: Int32Array,
   surplusMax: number,
@@ -98,6 +106,9 @@ function addPiece(
 ): Float64Array<ArrayBuffer> {
   const count = offsets.length;
   const cost = new Float64Array(count + 1).fill(Number.POSITIVE_INFINITY);
+  // Without a former row each piece follows the best pieces of this one.
+  if (previousOrOwn === undefined) cost[0] = 0;
+  const previous = previousOrOwn ?? cost;
   const rangeStarts = new WindowMinimum(count);
   const inStarts = new WindowMinimum(count);
   let rangeLow = 0;

@@ -3,8 +3,8 @@
  * readers (B21). Owned by the main thread; synchronous. What does not fit is refused with OVERLOADED, at once.
  *
  * MAILBOX_BATCH leaves a reserve of batches free, so that backlogs never starve live delivery. A response's size is
- * known only when it is joined: until then a batch is counted with what its entries are expected to bring, then
- * with the memory that its response really holds.
+ * known only when it is joined: a batch is counted with what its entries are expected to bring, then with the memory
+ * that its response really holds, which is asked for before it grows.
  */
 import { strict as assert } from 'node:assert';
 import { RequestKind } from '../domain/entries.js';
@@ -89,15 +89,11 @@ export class Admission {
     return expected;
   }
 
-  /**
-   * Counts a batch with what its response holds instead of what was expected; refuses it when that does not fit,
-   * and then the batch is still counted as before.
-   */
-  settle(expectedBytes: number, heldBytes: number): void {
-    if (this.responseByteCount - expectedBytes + heldBytes > this.limits.responseBytesMax) {
-      throw new MailjoinError('OVERLOADED', 'too many response bytes are in flight');
-    }
-    this.responseByteCount += heldBytes - expectedBytes;
+  /** Counts a batch with what its response holds instead of what it was counted with; false when that does not fit. */
+  tryHold(countedBytes: number, heldBytes: number): boolean {
+    if (this.responseByteCount - countedBytes + heldBytes > this.limits.responseBytesMax) return false;
+    this.responseByteCount += heldBytes - countedBytes;
+    return true;
   }
 
   /** Ends a batch that was counted with these response bytes. */

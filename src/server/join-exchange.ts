@@ -30,7 +30,8 @@ import { RequestBody } from './request-body.js';
 
 /** What joins a batch; src/join's Joiner. */
 export interface JoinService {
-  join(request: JoinRequest, decodeMicros: number): Promise<JoinOutcome>;
+  /** `mayHold` is asked before the response takes that many bytes of memory. */
+  join(request: JoinRequest, decodeMicros: number, mayHold: (bytes: number) => boolean): Promise<JoinOutcome>;
 }
 
 /** What all exchanges of a server share. */
@@ -154,7 +155,7 @@ export class JoinExchange {
         request.responseBytesMax,
       );
       this.admitted = true;
-      const outcome = await joiner.join(request, decodeMicros);
+      const outcome = await joiner.join(request, decodeMicros, (bytes) => this.mayHold(bytes));
       metrics.countBatch(request.kind, outcome);
       if (this.usable) this.respond(outcome);
       else this.end();
@@ -163,15 +164,24 @@ export class JoinExchange {
     }
   }
 
+  /** Whether the response may grow to so many bytes while its batch is being joined; counted when it may. */
+  private mayHold(bytes: number): boolean {
+    const countedBytes = Math.max(bytes, this.responseBytesCounted);
+    if (!this.context.admission.tryHold(this.responseBytesCounted, countedBytes)) return false;
+    this.responseBytesCounted = countedBytes;
+    return true;
+  }
+
   private respond(outcome: JoinOutcome): void {
     const { admission, clock, metrics } = this.context;
     const encodeFromMs = clock.nowMs();
     const body = this.codecOf(this.media).encode(outcome);
     metrics.observeStage('encode', (clock.nowMs() - encodeFromMs) * 1000);
     // The view keeps its whole buffer alive, so that is what counts.
-    const heldBytes = body.buffer.byteLength;
-    admission.settle(this.responseBytesCounted, heldBytes);
-    this.responseBytesCounted = heldBytes;
+    if (!admission.tryHold(this.responseBytesCounted, body.buffer.byteLength)) {
+      throw new MailjoinError('OVERLOADED', 'too many response bytes are in flight');
+    }
+    this.responseBytesCounted = body.buffer.byteLength;
     this.state = State.WRITING;
     this.writingSinceMs = clock.nowMs();
     this.write(body);

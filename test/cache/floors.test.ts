@@ -33,6 +33,16 @@ describe('Floors', () => {
     expect(floors.size).toBe(1);
   });
 
+  it('lets no floor count after its age, however many are waiting to be swept', () => {
+    const floors = new Floors(10_000, 1000);
+    for (let number = 0; number < 5_000; number++) {
+      floors.raise(name(number), { activityId: activity(5), summaryVersion: 0n }, 0);
+    }
+    floors.sweep(1000);
+    expect(floors.size).toBeGreaterThan(0);
+    expect(floors.floorOf(name(4_999))).toBeUndefined();
+  });
+
   it('counts the age from the last raise', () => {
     const floors = new Floors(10, 1000);
     floors.raise(name(1), { activityId: activity(5), summaryVersion: 0n }, 0);
@@ -61,6 +71,33 @@ describe('Floors', () => {
     floors.raise(name(1), { activityId: activity(1), summaryVersion: 0n }, 0);
     floors.raise(name(1), { activityId: activity(2), summaryVersion: 0n }, 0);
     expect(floors.floorOf(name(1))).toMatchObject({ activityId: activity(2) });
+  });
+
+  it('one with an age of its own stays until then, whatever the age of floors', () => {
+    const floors = new Floors(10, 1000);
+    floors.raise(name(1), { activityId: activity(1), summaryVersion: 0n }, 0, 2500);
+    floors.raise(name(2), { activityId: activity(1), summaryVersion: 0n }, 1);
+    for (const nowMs of [1000, 2000, 2499]) floors.sweep(nowMs);
+    expect(floors.floorOf(name(1))).toBeDefined();
+    expect(floors.size).toBe(1);
+    floors.sweep(3000);
+    expect(floors.size).toBe(0);
+  });
+
+  it('in a full table one with an age of its own takes the place of an ordinary one, and caching pauses', () => {
+    const floors = new Floors(2, 1000);
+    floors.raise(name(1), { activityId: activity(1), summaryVersion: 0n }, 0, 5000);
+    floors.raise(name(2), { activityId: activity(1), summaryVersion: 0n }, 0);
+    floors.raise(name(3), { activityId: activity(1), summaryVersion: 0n }, 0, 5000);
+    expect(floors.floorOf(name(2))).toBeUndefined();
+    expect(floors.floorOf(name(3))).toBeDefined();
+    floors.raise(name(4), { activityId: activity(1), summaryVersion: 0n }, 0, 5000);
+    expect(floors.floorOf(name(4))).toBeUndefined();
+    expect(floors.size).toBe(2);
+    floors.settle(name(1));
+    expect(floors.paused).toBe(true);
+    floors.sweep(1000);
+    expect(floors.paused).toBe(false);
   });
 });
 

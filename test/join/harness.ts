@@ -243,7 +243,7 @@ export function names(outcome: JoinOutcome): string[] {
 /** The body of an entry, decoded, or undefined. */
 export function bodyOf(outcome: JoinOutcome, index: number): MessageBody | undefined {
   const position = outcome.entries.body[index] as number;
-  return position === 0 ? undefined : decodeMessageBody(outcome.bodies.body(position - 1));
+  return position === 0 ? undefined : decodeMessageBody(outcome.bodies.views()[position - 1] as Buffer);
 }
 
 /** The payload of an entry's body as text, or undefined. */

@@ -9,6 +9,7 @@ import {
   makeWorld,
   names,
   newConversation,
+  placeOf,
   requestFor,
   revision,
   textOf,
@@ -92,6 +93,15 @@ describe('an entry that yields no body', () => {
     expect(failures).toEqual([]);
   });
 
+  it('is UNAVAILABLE when its key cannot be asked for, also without a payload: a thumbnail is content too (D12)', async () => {
+    const { add, join, cache } = makeWorld();
+    const dekId = { scope: 'test', id: 'perhaps destroyed', version: 1 };
+    const fields = { dekId, payload: undefined, mediaMetadata: Buffer.from('thumbnail') };
+    const outcome = await join([add(newConversation(), 1n, '', fields)]);
+    expect([names(outcome), outcome.bodies.count]).toEqual([['UNAVAILABLE'], 0]);
+    expect(cache.stats().bodies).toBe(0);
+  });
+
   it('is UNAVAILABLE when the store fails twice, and its neighbours of another group are served', async () => {
     const { add, join, store, failures } = makeWorld();
     const a = add(newConversation(), 1n, 'a');
@@ -134,6 +144,22 @@ describe('an entry that yields no body', () => {
     expect(names(first).sort()).toEqual(['DEFERRED', 'DEFERRED', 'OK']);
     const rest = references.filter((_, index) => first.entries.code[index] === ResultCode.DEFERRED);
     expect(names(await join(rest))).toEqual(['OK', 'OK']);
+  });
+
+  it('is DEFERRED when the response may take no more memory (B21)', async () => {
+    const { add, joiner } = makeWorld();
+    const conversationId = newConversation();
+    const references = Array.from({ length: 20 }, (_, index) =>
+      add(conversationId, BigInt(index), 'x'.repeat(5000)),
+    );
+    const asked: number[] = [];
+    const outcome = await joiner.join(requestFor(references), 0, (bytes) => {
+      asked.push(bytes);
+      return bytes <= 40_000;
+    });
+    expect(outcome.bodies.buffer.length).toBeLessThanOrEqual(40_000);
+    expect(Math.max(...asked)).toBeGreaterThan(40_000);
+    expect(new Set(names(outcome))).toEqual(new Set(['OK', 'DEFERRED']));
   });
 
   it('is as the decoder left it when it is INLINE or INVALID: nothing is read', async () => {
@@ -257,6 +283,21 @@ describe("a caller's floor", () => {
     const outcome = await join([{ ...reference, floor: { activityId: revision(6) } }, reference]);
     expect(names(outcome)).toEqual(['NOT_YET', 'OK']);
     expect(store.reads).toHaveLength(2);
+  });
+
+  it('on the summary opens the payload again where no revision proves that it is the same', async () => {
+    const { add, join, store } = makeWorld();
+    const conversationId = newConversation();
+    const reference = add(conversationId, 1n, 'old!', { lastActivityId: undefined });
+    await join([reference]);
+    add(conversationId, 1n, 'new!', { lastActivityId: undefined, messageId: reference.messageId });
+    store.summaries.set(placeOf(conversationId, 1n), {
+      seq: 1n,
+      counts: [],
+      version: 5n,
+      updatedAtMs: undefined,
+    });
+    expect(textOf(await join([{ ...reference, floor: { summaryVersion: 5n } }]), 0)).toBe('new!');
   });
 
   it('on the summary reads again without opening the payload again', async () => {

@@ -1,14 +1,15 @@
 // What happens between a read and its publication: expiry, invalidation, key destruction; and flights whose hashes meet.
 import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { openItems } from '../../src/crypto/open-items.js';
 import type { MessageId, TenantId } from '../../src/domain/ids.js';
 import { FLIGHT_SIBLINGS_MAX } from '../../src/domain/limits.js';
 import { dekKey } from '../../src/domain/message.js';
 import type { OpenJob } from '../../src/domain/open-job.js';
 import type { BodyCache } from '../../src/domain/ports.js';
-import { Flight, Flights } from '../../src/join/flights.js';
+import { Batch } from '../../src/join/batch.js';
+import { Flight, Flights, type Waiter } from '../../src/join/flights.js';
 import { makeWorld, names, newConversation, revision, TENANT, textOf } from './harness.js';
 import { regionCache } from './region-cache.js';
 
@@ -108,6 +109,37 @@ describe('a deadline', () => {
     // Far above any delay of a busy machine, far below a deadline that was lost.
     expect(performance.now() - startedMs).toBeLessThan(2_000);
     release();
+  });
+});
+
+describe('a batch whose deadline has come', () => {
+  it('is let go by the flights that go on without it', async () => {
+    const { add, join, store } = makeWorld();
+    const reference = add(newConversation(), 1n, 'text');
+    const waiterFor = vi.spyOn(Batch.prototype, 'waiterFor');
+    const release = store.hold();
+    await join([reference], { deadlineMs: 1 });
+    const waiters = waiterFor.mock.results.map(({ value }) => value as Waiter);
+    waiterFor.mockRestore();
+    expect(waiters).toHaveLength(1);
+    expect(waiters[0]?.batch).toBeUndefined();
+    release();
+  });
+});
+
+describe('a plan that fails half-way', () => {
+  it('leaves no flight behind that nobody flies', async () => {
+    const { add, join, cache, joiner } = makeWorld();
+    const conversationId = newConversation();
+    const [cold, warm] = [add(conversationId, 1n, 'cold'), add(conversationId, 2n, 'warm')];
+    await join([warm]);
+    const copyBody = vi.spyOn(cache, 'copyBody').mockImplementationOnce(() => {
+      throw new RangeError('no memory');
+    });
+    await expect(join([cold, warm])).rejects.toThrow('no memory');
+    copyBody.mockRestore();
+    expect(textOf(await join([cold]), 0)).toBe('cold');
+    expect(joiner.stats().flights).toBe(0);
   });
 });
 
