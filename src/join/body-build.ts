@@ -87,7 +87,7 @@ export class Draft implements BodySource {
   }
 
   meetsFloor(floorBytes: Uint8Array, floorAt: number, summaryVersion: bigint): boolean {
-    if (this.identity.summaryVersion < summaryVersion) return false;
+    if (summaryVersion > 0n && this.identity.summaryVersion < summaryVersion) return false;
     return floorAt < 0 || compareIdAt(this.identity.revision, 0, floorBytes, floorAt) >= 0;
   }
 

@@ -70,8 +70,12 @@ export async function fetchGroup(context: FetchContext, group: Group, given?: Gr
     for (let attempt = 1; attempt <= FLIGHT_ATTEMPTS_MAX && open.length > 0; attempt++) {
       if (attempt === FLIGHT_ATTEMPTS_MAX) for (const flight of open) flight.isLastRead = true;
       const rows = await readRows(context, group, open);
-      if (rows === undefined) for (const flight of open) flight.unmet = ResultCode.UNAVAILABLE;
-      else open = await settleRows(context, group, open, rows);
+      if (rows !== undefined && rows !== NOT_TO_BE_REPEATED) {
+        open = await settleRows(context, group, open, rows);
+        continue;
+      }
+      for (const flight of open) flight.unmet = ResultCode.UNAVAILABLE;
+      if (rows === NOT_TO_BE_REPEATED) break;
     }
   } catch (error) {
     for (const flight of open) flight.unmet = ResultCode.UNAVAILABLE;
@@ -80,6 +84,9 @@ export async function fetchGroup(context: FetchContext, group: Group, given?: Gr
   for (const flight of open) settleAll(context, flight, flight.unmet);
   if (bug !== undefined) context.onFailure('INTERNAL', bug);
 }
+
+/** What a failed read answers when the same read can only fail again: refused, or rows that break an invariant. */
+const NOT_TO_BE_REPEATED = 'not to be repeated';
 
 /** Lands the flights that nobody waits for; returns the others. */
 function awaited(context: FetchContext, flights: readonly Flight[]): Flight[] {
@@ -93,7 +100,7 @@ async function readRows(
   context: FetchContext,
   group: Group,
   flights: readonly Flight[],
-): Promise<GroupRows | undefined> {
+): Promise<GroupRows | typeof NOT_TO_BE_REPEATED | undefined> {
   const { receipt } = group;
   const read = groupRead(context, group, flights);
   const startedMs = context.clock.nowMs();
@@ -109,8 +116,9 @@ async function readRows(
     receipt.rowBytes += rows.cost.bytes;
     return rows;
   } catch (error) {
-    context.onFailure(error instanceof MailjoinError ? error.code : 'INTERNAL', error);
-    return undefined;
+    const isOurs = error instanceof MailjoinError;
+    context.onFailure(isOurs ? error.code : 'INTERNAL', error);
+    return isOurs && !error.retryable ? NOT_TO_BE_REPEATED : undefined;
   } finally {
     receipt.readMicros += (context.clock.nowMs() - startedMs) * 1000;
     receipt.summaryStatements += read.statements.length;

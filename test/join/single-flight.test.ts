@@ -1,5 +1,6 @@
 // Single-flight, invalidation and installed floors (design: "The way of a batch" 4).
 import { describe, expect, it } from 'vitest';
+import { MailjoinError } from '../../src/domain/errors.js';
 import { makeWorld, names, newConversation, revision, TENANT, textOf, unavailable } from './harness.js';
 
 describe('100 equal cold batches at once', () => {
@@ -37,6 +38,14 @@ describe('100 equal cold batches at once', () => {
     expect(world.store.reads).toHaveLength(2);
     expect(names(await world.join(references))).toEqual(references.map(() => 'OK'));
   });
+});
+
+it('R4.2 a read that can only fail again is not repeated', async () => {
+  const { add, join, store, failures } = makeWorld();
+  store.failNext(new MailjoinError('STORE_CORRUPT'));
+  expect(names(await join([add(newConversation(), 1n, 'x')]))).toEqual(['UNAVAILABLE']);
+  expect(store.reads).toHaveLength(1);
+  expect(failures).toEqual(['STORE_CORRUPT']);
 });
 
 describe('a flight', () => {
