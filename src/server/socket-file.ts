@@ -12,8 +12,9 @@
  *     .mjXXXXXXXXw   waits        ──▶   .mjXXXXXXXX   claims, if after the rename no other live one has such a name
  *                    ◀── steps back, pauses and tries again; after a bounded number of times → SOCKET_IN_USE
  *
- * Of two that claim at once at least one sees the other. A ticket of a killed process refuses connections and is
- * removed by whoever meets it; its random name is nobody else's, so that this removal cannot hit a live one.
+ * Of two that claim at once at least one sees the other. A claiming ticket of a killed process refuses connections and
+ * is removed by whoever meets it; its random name is nobody else's, so that this removal cannot hit a live one. A
+ * waiting one is left alone: for an instant after its bind it refuses connections too.
  */
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
@@ -30,7 +31,6 @@ const PROBE_MS = 1_000;
 const CLAIM_ATTEMPTS_MAX = 100;
 const CLAIM_PAUSE_MS_MAX = 40;
 const CLAIMING = /^\.mj[0-9a-f]{8}$/;
-const TICKET = /^\.mj[0-9a-f]{8}w?$/;
 
 /** A socket file that this process made: its path and what tells it from a successor's. */
 export interface SocketFile {
@@ -50,13 +50,13 @@ export async function claimSocketFile(
 ): Promise<SocketFile> {
   const directory = path.dirname(socketPath);
   const ticket = ticketIn(directory);
-  checkPath(socketPath, directory, ticket);
-  // Nothing is bound where a look already tells that it is in vain.
-  await judge(socketPath);
-  if (!bind(ticket.waitingPath)) {
-    throw new MailjoinError('SOCKET_PATH', `${socketPath}: cannot bind in this directory`);
-  }
   try {
+    checkPath(socketPath, directory, ticket);
+    // Nothing is bound where a look already tells that it is in vain.
+    await judge(socketPath);
+    if (!bind(ticket.waitingPath)) {
+      throw new MailjoinError('SOCKET_PATH', `${socketPath}: cannot bind in this directory`);
+    }
     fs.chmodSync(ticket.waitingPath, mode);
     await takeTurn(directory, ticket);
     if ((await judge(socketPath)) === 'stale') fs.rmSync(socketPath, { force: true });
@@ -70,8 +70,16 @@ export async function claimSocketFile(
     }
     throw new MailjoinError('SOCKET_PATH', `${socketPath}: ${errorCode(error)}`, { cause: error });
   } finally {
-    fs.rmSync(ticket.claimingPath, { force: true });
-    fs.rmSync(ticket.waitingPath, { force: true });
+    for (const name of [ticket.claimingPath, ticket.waitingPath]) removeQuietly(name);
+  }
+}
+
+/** Takes a ticket's name away. Where that is not possible, it was not possible to make it either. */
+function removeQuietly(ticketPath: string): void {
+  try {
+    fs.rmSync(ticketPath, { force: true });
+  } catch {
+    // The first failure is the one to tell of.
   }
 }
 
@@ -138,13 +146,10 @@ async function takeTurn(directory: string, { waitingPath, claimingPath }: Ticket
 /** The ticket of another live process that claims; tickets of dead ones are removed. */
 async function otherClaim(directory: string, own: string): Promise<string | undefined> {
   for (const name of fs.readdirSync(directory)) {
-    if (name === own || !TICKET.test(name)) continue;
+    if (name === own || !CLAIMING.test(name)) continue;
     const ticketPath = path.join(directory, name);
-    if (await answers(ticketPath)) {
-      if (CLAIMING.test(name)) return name;
-    } else {
-      fs.rmSync(ticketPath, { force: true });
-    }
+    if (await answers(ticketPath)) return name;
+    fs.rmSync(ticketPath, { force: true });
   }
   return undefined;
 }

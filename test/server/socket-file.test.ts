@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { MailjoinError } from '../../src/domain/errors.js';
 import { SOCKET_PATH_BYTES_MAX } from '../../src/domain/limits.js';
 import { claimSocketFile, removeSocketFile } from '../../src/server/socket-file.js';
@@ -16,6 +16,7 @@ beforeEach(() => {
   socketPath = path.join(directory, 'mailjoin.sock');
 });
 afterEach(() => {
+  vi.restoreAllMocks();
   for (const listener of listeners.splice(0)) listener.close();
   fs.rmSync(directory, { recursive: true, force: true });
 });
@@ -36,6 +37,24 @@ async function codeOf(step: Promise<unknown>): Promise<string> {
     if (error instanceof MailjoinError) return error.code;
     throw error;
   }
+}
+
+/** Every file looks like every other: a file system that uses inodes again at once. */
+function sameInodes(): void {
+  const { lstatSync } = fs;
+  vi.spyOn(fs, 'lstatSync').mockImplementation(((at: string, options: fs.StatOptions) => {
+    const stat = lstatSync(at, options);
+    return stat && Object.assign(stat, options?.bigint === true ? { dev: 1n, ino: 1n } : { dev: 1, ino: 1 });
+  }) as typeof fs.lstatSync);
+}
+
+async function isLive(at: string): Promise<boolean> {
+  const client = net.connect(at);
+  const live = await new Promise<boolean>((resolve) => {
+    client.once('connect', () => resolve(true)).once('error', () => resolve(false));
+  });
+  client.destroy();
+  return live;
 }
 
 /** A socket file that nobody listens on any more. */
@@ -86,9 +105,93 @@ describe('the socket file', () => {
       fs.writeFileSync(socketPath, 'other');
       return bind(at);
     };
-    expect(await codeOf(claimSocketFile(socketPath, 0o660, bindLate))).toBe('SOCKET_IN_USE');
+    expect(await codeOf(claimSocketFile(socketPath, 0o660, bindLate))).toBe('SOCKET_PATH');
     expect(fs.readFileSync(socketPath, 'utf8')).toBe('other');
     expect(fs.readdirSync(directory)).toEqual(['mailjoin.sock']);
+  });
+
+  it('nor is one taken at the last instant', async () => {
+    const { linkSync } = fs;
+    vi.spyOn(fs, 'linkSync').mockImplementationOnce((from, to) => {
+      fs.writeFileSync(socketPath, 'other');
+      linkSync(from, to);
+    });
+    expect(await codeOf(claimSocketFile(socketPath, 0o660, bind))).toBe('SOCKET_IN_USE');
+    expect(fs.readFileSync(socketPath, 'utf8')).toBe('other');
+    expect(fs.readdirSync(directory)).toEqual(['mailjoin.sock']);
+  });
+
+  it('whoever finds a stale socket while another one replaces it steals nothing, though inodes are used again', async () => {
+    await leaveStale(socketPath);
+    const connect = net.connect;
+    let looks = 0;
+    let rival: Promise<string> | undefined;
+    // The first one's answer to "is it stale?" comes late: by then a rival has had all the time there is.
+    vi.spyOn(net, 'connect').mockImplementation(((at: string) => {
+      if (at !== socketPath || ++looks !== 1) return connect(at);
+      rival = codeOf(claimSocketFile(socketPath, 0o660, bind));
+      const late = new net.Socket();
+      void rival.finally(() =>
+        late.emit('error', Object.assign(new Error('late'), { code: 'ECONNREFUSED' })),
+      );
+      return late;
+    }) as typeof net.connect);
+    sameInodes();
+    const first = await codeOf(claimSocketFile(socketPath, 0o660, bind));
+    expect([await rival, first]).toEqual(['OK', 'SOCKET_IN_USE']);
+    expect(await isLive(socketPath)).toBe(true);
+  });
+
+  it('nor does a rival that comes between the last look and the removal: it waits, then refuses', async () => {
+    await leaveStale(socketPath);
+    const connect = net.connect;
+    let looks = 0;
+    let rival: Promise<string> | undefined;
+    vi.spyOn(net, 'connect').mockImplementation(((at: string) => {
+      // The second look is the one inside the claim.
+      if (at !== socketPath || ++looks !== 2) return connect(at);
+      rival = codeOf(claimSocketFile(socketPath, 0o660, bind));
+      const late = new net.Socket();
+      setTimeout(() => late.emit('error', Object.assign(new Error('late'), { code: 'ECONNREFUSED' })), 300);
+      return late;
+    }) as typeof net.connect);
+    sameInodes();
+    const first = await codeOf(claimSocketFile(socketPath, 0o660, bind));
+    expect([await rival, first].sort()).toEqual(['OK', 'SOCKET_IN_USE']);
+    expect(await isLive(socketPath)).toBe(true);
+    expect(fs.readdirSync(directory)).toEqual(['mailjoin.sock']);
+  });
+
+  it('of many that find the same stale socket at once exactly one gets it', async () => {
+    await leaveStale(socketPath);
+    sameInodes();
+    const claims = Array.from({ length: 8 }, () => codeOf(claimSocketFile(socketPath, 0o660, bind)));
+    const codes = (await Promise.all(claims)).sort();
+    expect(codes).toEqual(['OK', ...Array.from({ length: 7 }, () => 'SOCKET_IN_USE')]);
+    expect(await isLive(socketPath)).toBe(true);
+    expect(fs.readdirSync(directory)).toEqual(['mailjoin.sock']);
+  });
+
+  it('a claim that a killed process left is removed; one that is held by a live process is waited for', async () => {
+    const left = path.join(directory, '.mj00000000');
+    await leaveStale(left);
+    const held = path.join(directory, '.mj11111111');
+    bind(held);
+    const claim = codeOf(claimSocketFile(socketPath, 0o660, bind));
+    await vi.waitFor(() => expect(fs.existsSync(left)).toBe(false));
+    expect(fs.existsSync(socketPath)).toBe(false);
+    fs.rmSync(held);
+    expect(await claim).toBe('OK');
+  });
+
+  it('a claim that another process never gives up → SOCKET_IN_USE that names it', async () => {
+    const held = path.join(directory, '.mj11111111');
+    bind(held);
+    await expect(claimSocketFile(socketPath, 0o660, bind)).rejects.toMatchObject({
+      code: 'SOCKET_IN_USE',
+      message: expect.stringContaining(held),
+    });
+    expect(fs.readdirSync(directory)).toEqual(['.mj11111111']);
   });
 
   it('a path that is too long, or whose directory is missing → SOCKET_PATH', async () => {
