@@ -8,7 +8,7 @@ import {
 import { type Command, CQL_SETTINGS, ExitCode, type Invocation, JSON_OPTION } from './command.js';
 import { numberOption } from './number-option.js';
 import { stopSignal } from './stop-signal.js';
-import { openStores } from './stores.js';
+import { openExistingStores } from './stores.js';
 import { systemClock } from './system-clock.js';
 import { textTable } from './text-table.js';
 
@@ -48,7 +48,7 @@ async function advance(invocation: Invocation): Promise<ExitCode> {
     max: 1e9,
   });
   const stop = stopSignal();
-  const stores = await openStores(settings, systemClock);
+  const stores = await openExistingStores(settings, systemClock);
   try {
     let told = 0;
     const advancer = new Advancer({

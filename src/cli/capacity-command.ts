@@ -11,7 +11,7 @@ import { Retention } from '../write/retention.js';
 import { type Command, CQL_SETTINGS, ExitCode, type Invocation, JSON_OPTION } from './command.js';
 import { loadRetention } from './load-retention.js';
 import { numberOption } from './number-option.js';
-import { openStores } from './stores.js';
+import { openExistingStores } from './stores.js';
 import { systemClock } from './system-clock.js';
 import { textTable } from './text-table.js';
 
@@ -78,7 +78,7 @@ async function capacity(invocation: Invocation): Promise<ExitCode> {
   };
   const rowsMax = numberOption(options, 'rows', SAMPLE_ROWS_DEFAULT, { min: 1, max: SAMPLE_ROWS_MAX });
   const policies = loadRetention(settings, log, systemClock.epochMs());
-  const stores = await openStores(settings, systemClock);
+  const stores = await openExistingStores(settings, systemClock);
   try {
     const retention = new Retention(policies, () => log.write('warn', 'retention_unknown'));
     const sample = await stores.sampler.sampleRows(rowsMax, Math.random);

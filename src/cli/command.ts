@@ -25,8 +25,10 @@ export interface Command {
   readonly summary: string;
   readonly settings: readonly SettingName[];
   readonly options: readonly CommandOption[];
-  /** Settings that this command decides itself. */
-  readonly decides?: Readonly<Partial<Record<SettingName, string>>>;
+  /** The one store that this command works on: it need not be named, and another one is refused. */
+  readonly needsStore?: Settings['store'];
+  /** It makes the file that `kekFile` names, which therefore need not be there. */
+  readonly makesKekFile?: boolean;
   /** It starts a Cassandra of its own where `--store cql` names none. */
   readonly mayStartCluster?: boolean;
   run(invocation: Invocation): Promise<ExitCode>;

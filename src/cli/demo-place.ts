@@ -29,7 +29,7 @@ export interface DemoPlace {
 export async function openDemoPlace(settings: Settings, print: (line: string) => void): Promise<DemoPlace> {
   const closers = new Closers();
   try {
-    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'mailjoin-demo-'));
+    const folder = temporaryFolder();
     closers.add(() => fs.rmSync(folder, { recursive: true, force: true }));
     const kekFile = path.join(folder, 'kek');
     await createKekFile(kekFile);
@@ -44,6 +44,17 @@ export async function openDemoPlace(settings: Settings, print: (line: string) =>
   } catch (error) {
     await closers.closeAll().catch(() => undefined);
     throw error;
+  }
+}
+
+function temporaryFolder(): string {
+  try {
+    return fs.mkdtempSync(path.join(os.tmpdir(), 'mailjoin-demo-'));
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? cause.code : 'failed';
+    throw new MailjoinError('CONFIG_INVALID', `TMPDIR (${os.tmpdir()}): no folder can be made: ${code}`, {
+      cause,
+    });
   }
 }
 

@@ -1,25 +1,40 @@
 /**
- * `mailjoin keys create | list | rotate | destroy`: the data keys, by scope and id. Keys are never printed. To list
+ * `mailjoin keys init | create | list | rotate | destroy`: the data keys, by scope and id. Keys are never printed. To list
  * and to destroy no key-encryption key is needed, so both work when its file is lost.
  */
+import { createKekFile } from '../crypto/kek-file.js';
 import { KeyAdmin, type KeyInfo } from '../crypto/key-admin.js';
 import { KEY_POLL_MS_DEFAULT } from '../domain/limits.js';
-import type { DekId } from '../domain/message.js';
+import { type DekId, isKeyVersion, KEY_VERSION_MAX } from '../domain/message.js';
 import { type Command, CQL_SETTINGS, ExitCode, type Invocation, JSON_OPTION } from './command.js';
 import type { CommandOption } from './command-line.js';
-import type { SettingName } from './settings.js';
-import { loadKek, openStores } from './stores.js';
+import { flagOf, type SettingName } from './settings.js';
+import { loadKek, openExistingStores, openStores } from './stores.js';
 import { systemClock } from './system-clock.js';
 import { textTable } from './text-table.js';
 import { UsageError } from './usage-error.js';
+import { visibleText } from './visible-text.js';
 
 const STORE_SETTINGS: readonly SettingName[] = ['config', 'logLevel', 'store', 'dataDir', ...CQL_SETTINGS];
+/** To make keys, and the store where there is none; to wrap keys in a store that is there; to look at keys alone. */
+type Purpose = 'make' | 'wrap' | 'look';
 const YES_OPTION: CommandOption = {
   flag: 'yes',
   meaning: 'Really destroy it: what it sealed is lost for ever.',
 };
 
 export const keysCommands: readonly Command[] = [
+  {
+    name: 'keys init',
+    operands: '',
+    operandCountMin: 0,
+    operandCountMax: 0,
+    summary: 'Make the key-encryption key that --kek-file names; an existing file is left as it is.',
+    settings: ['config', 'logLevel', 'kekFile'],
+    options: [],
+    makesKekFile: true,
+    run: init,
+  },
   {
     name: 'keys create',
     operands: 'SCOPE ID',
@@ -29,7 +44,7 @@ export const keysCommands: readonly Command[] = [
     settings: [...STORE_SETTINGS, 'kekFile'],
     options: [JSON_OPTION],
     run: (invocation) =>
-      withKeys(invocation, true, async (keys, [scope = '', id = '']) => {
+      withKeys(invocation, 'make', async (keys, [scope = '', id = '']) => {
         printDekId(invocation, 'created', await keys.create(scope, id));
         return ExitCode.OK;
       }),
@@ -43,7 +58,7 @@ export const keysCommands: readonly Command[] = [
     settings: STORE_SETTINGS,
     options: [JSON_OPTION],
     run: (invocation) =>
-      withKeys(invocation, false, async (keys, [scope, id]) => {
+      withKeys(invocation, 'look', async (keys, [scope, id]) => {
         const found: KeyInfo[] = [];
         for await (const key of keys.list(scope, id)) found.push(key);
         printKeys(invocation, found);
@@ -59,7 +74,7 @@ export const keysCommands: readonly Command[] = [
     settings: [...STORE_SETTINGS, 'kekFile'],
     options: [JSON_OPTION],
     run: (invocation) =>
-      withKeys(invocation, true, async (keys, [scope = '', id = '']) => {
+      withKeys(invocation, 'wrap', async (keys, [scope = '', id = '']) => {
         printDekId(invocation, 'rotated', await keys.rotate(scope, id));
         return ExitCode.OK;
       }),
@@ -76,15 +91,24 @@ export const keysCommands: readonly Command[] = [
   },
 ];
 
+async function init({ settings: { kekFile }, print }: Invocation): Promise<ExitCode> {
+  if (kekFile === undefined) throw new UsageError(`keys init needs --${flagOf('kekFile')}`);
+  await createKekFile(kekFile);
+  print(`made ${kekFile}, mode 0600; keep a copy of it elsewhere than the messages`);
+  return ExitCode.OK;
+}
+
 async function destroy(invocation: Invocation): Promise<ExitCode> {
   const [scope = '', id = '', versionText = ''] = invocation.operands;
-  const version = /^[1-9][0-9]{0,9}$/.test(versionText) ? Number(versionText) : undefined;
-  if (version === undefined) throw new UsageError('VERSION must be a whole number above 0');
+  const version = /^[1-9][0-9]{0,9}$/.test(versionText) ? Number(versionText) : Number.NaN;
+  if (!isKeyVersion(version)) {
+    throw new UsageError(`VERSION must be a whole number from 1 to ${KEY_VERSION_MAX}`);
+  }
   const dekId = { scope, id, version };
   if (!invocation.options.has(YES_OPTION.flag)) {
     throw new UsageError(`what ${nameOf(dekId)} sealed would be lost for ever; say --yes to go on`);
   }
-  return withKeys(invocation, false, async (keys) => {
+  return withKeys(invocation, 'look', async (keys) => {
     await keys.destroy(dekId);
     printDekId(invocation, 'destroyed', dekId);
     return ExitCode.OK;
@@ -93,13 +117,14 @@ async function destroy(invocation: Invocation): Promise<ExitCode> {
 
 async function withKeys(
   { settings, operands }: Invocation,
-  wraps: boolean,
+  purpose: Purpose,
   use: (keys: KeyAdmin, operands: readonly string[]) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   // Nothing is wrapped where no key is made: an empty KEK would be refused.
-  const kek = wraps ? await loadKek(settings) : new Uint8Array(0);
+  const kek = purpose === 'look' ? new Uint8Array(0) : await loadKek(settings, purpose === 'make');
   try {
-    const stores = await openStores(settings, systemClock);
+    const open = purpose === 'make' ? openStores : openExistingStores;
+    const stores = await open(settings, systemClock);
     try {
       return await use(new KeyAdmin(stores.keys, kek, systemClock), operands);
     } finally {
@@ -111,7 +136,7 @@ async function withKeys(
 }
 
 function nameOf({ scope, id, version }: DekId): string {
-  return `${scope}/${id}/${version}`;
+  return visibleText(`${scope}/${id}/${version}`);
 }
 
 function printDekId({ options, print }: Invocation, what: string, dekId: DekId): void {

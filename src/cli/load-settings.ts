@@ -3,8 +3,11 @@
  * anything is refused, so that one start tells all that is wrong, each with its setting and where it came from.
  */
 import fs from 'node:fs';
+import { kekFileProblem } from '../crypto/kek-file.js';
 import { MailjoinError } from '../domain/errors.js';
 import { BUCKET_WIDTH } from '../domain/seq.js';
+import { dataDirectoryProblem } from '../embedded/data-directory.js';
+import type { Command } from './command.js';
 import { logKindOf } from './open-log.js';
 import {
   environmentOf,
@@ -28,8 +31,8 @@ export interface Sources {
   /** Values given as flags, by setting. */
   readonly flags: ReadonlyMap<SettingName, string>;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** The command starts a cluster of its own where none is named. */
-  readonly mayStartCluster?: boolean;
+  /** What is looked at for its sake alone: the files that it needs, and what it does not need. */
+  readonly command?: Pick<Command, 'settings' | 'mayStartCluster' | 'needsStore' | 'makesKekFile'>;
 }
 
 /** A text and where it came from. */
@@ -55,10 +58,13 @@ export function loadSettings(sources: Sources, flagProblems: readonly Problem[] 
     if (parsed.ok) values[name] = parsed.value;
     else problems.push({ setting: name, source: given.source, reason: parsed.reason });
   }
+  const { needsStore } = sources.command ?? {};
+  if (needsStore !== undefined && !givenNames.has('store')) values.store = needsStore;
   // Each value was parsed by its own setting's type, or is that setting's default.
   const settings = values as unknown as Settings;
   const complete = withPassword(settings, problems);
-  checkTogether(complete, givenNames, sources.mayStartCluster === true, problems);
+  checkTogether(complete, givenNames, sources.command, problems);
+  if (sources.command !== undefined) checkPlaces(complete, givenNames, sources.command, problems);
   if (problems.length > 0) throw new SettingsError(problems);
   return complete;
 }
@@ -155,15 +161,20 @@ function withPassword(settings: Settings, problems: Problem[]): Settings {
 function checkTogether(
   settings: Settings,
   given: ReadonlySet<SettingName>,
-  mayStartCluster: boolean,
+  command: Sources['command'],
   problems: Problem[],
 ): void {
   const missing = (setting: SettingName, reason: string) => {
     // A value that was given and refused is not missing as well.
     if (!given.has(setting)) problems.push({ setting, source: 'not given', reason });
   };
+  if (command?.needsStore !== undefined && settings.store !== command.needsStore) {
+    const reason = `this command works on the store "${command.needsStore}" only`;
+    problems.push({ setting: 'store', source: settings.store, reason });
+  }
   if (settings.store === 'cql') {
-    if (settings.contactPoints === undefined && !mayStartCluster)
+    const reachesCluster = command?.settings.includes('contactPoints') ?? true;
+    if (settings.contactPoints === undefined && reachesCluster && command?.mayStartCluster !== true)
       missing('contactPoints', 'the store "cql" needs at least one');
     if (settings.username !== undefined && settings.password === undefined) {
       missing('password', `a username needs ${environmentOf('password')} or --${flagOf('passwordFile')}`);
@@ -179,6 +190,29 @@ function checkTogether(
       source: String(settings.bucketWidth),
       reason: `this build works with ${BUCKET_WIDTH} only; it is never changed after the tables exist (D11)`,
     });
+  }
+}
+
+/** The places that a command is going to use: what is wrong with them is told with the rest. */
+function checkPlaces(
+  { store, kekFile, dataDir }: Settings,
+  given: ReadonlySet<SettingName>,
+  { settings: used, makesKekFile }: NonNullable<Sources['command']>,
+  problems: Problem[],
+): void {
+  const refuse = (setting: SettingName, source: string, reason: string) => {
+    problems.push({ setting, source, reason });
+  };
+  if (used.includes('kekFile') && makesKekFile !== true) {
+    const reason = kekFile === undefined ? undefined : kekFileProblem(kekFile);
+    if (kekFile !== undefined && reason !== undefined) refuse('kekFile', kekFile, reason);
+    if (kekFile === undefined && store === 'cql' && !given.has('kekFile')) {
+      refuse('kekFile', 'not given', 'the store "cql" needs one; mailjoin keys init makes it');
+    }
+  }
+  if (used.includes('dataDir') && store === 'embedded') {
+    const reason = dataDirectoryProblem(dataDir);
+    if (reason !== undefined) refuse('dataDir', dataDir, reason);
   }
 }
 

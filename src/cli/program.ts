@@ -16,9 +16,9 @@ import { loadSettings, SettingsError, strangeVariables } from './load-settings.j
 import { JsonLog } from './log.js';
 import { schemaCommands } from './schema-commands.js';
 import { serveCommand } from './serve-command.js';
-import type { SettingName } from './settings.js';
 import { didYouMean } from './suggestion.js';
 import { UsageError } from './usage-error.js';
+import { visibleText } from './visible-text.js';
 
 export const COMMANDS: readonly Command[] = [
   serveCommand,
@@ -69,13 +69,10 @@ function runCommand(command: Command, words: readonly string[], around: Surround
     return Promise.resolve(ExitCode.OK);
   }
   const line = parseCommandLine(words, command.settings, command.options);
-  // The names of what a command decides are settings' names by its type.
-  const decided = Object.entries(command.decides ?? {}) as [SettingName, string][];
-  const flags = new Map([...line.flags, ...decided]);
-  const { mayStartCluster = false } = command;
-  const settings = loadSettings({ flags, environment: around.environment, mayStartCluster }, line.problems);
-  const { operands } = line;
-  if (operands.length < command.operandCountMin || operands.length > command.operandCountMax) {
+  const { operands, flags } = line;
+  const settings = loadSettings({ flags, environment: around.environment, command }, line.problems);
+  const { operandCountMin, operandCountMax } = command;
+  if (operands.length < operandCountMin || operands.length > operandCountMax || operands.includes('')) {
     throw new UsageError(`expected: mailjoin ${command.name} ${command.operands}`.trimEnd());
   }
   const log = new JsonLog(settings.logLevel);
@@ -103,8 +100,14 @@ function report(error: unknown, around: Surroundings): ExitCode {
     return ExitCode.USAGE;
   }
   if (error instanceof MailjoinError) {
-    around.printError(`mailjoin: ${error.code}: ${error.message}`);
+    // A message may name what somebody typed, or what lies in a store.
+    around.printError(`mailjoin: ${error.code}: ${error.message.split('\n').map(visibleText).join('\n')}`);
     return error instanceof SettingsError ? ExitCode.USAGE : ExitCode.FAILED;
+  }
+  if (error instanceof Error && 'syscall' in error) {
+    // The system's own code, call and path: a stack would add nothing for whoever reads it.
+    around.printError(`mailjoin: ${visibleText(error.message)}`);
+    return ExitCode.FAILED;
   }
   around.printError(`mailjoin: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
   return ExitCode.FAILED;

@@ -15,8 +15,9 @@ export const schemaCommands: readonly Command[] = [
     ...NO_OPERANDS,
     name: 'schema print',
     summary: 'Print the CQL of the keyspace and its tables.',
-    settings: ['config', 'keyspace', 'replication'],
+    settings: ['config', 'store', 'keyspace', 'replication'],
     options: [],
+    needsStore: 'cql',
     run: async ({ settings, print }) => {
       for (const statement of schemaStatements(schemaOptions(settings))) print(`${statement};\n`);
       return ExitCode.OK;
@@ -26,9 +27,9 @@ export const schemaCommands: readonly Command[] = [
     ...NO_OPERANDS,
     name: 'schema apply',
     summary: 'Make the keyspace and its tables where they are missing.',
-    settings: ['config', 'logLevel', ...CQL_SETTINGS, 'replication', 'bucketWidth'],
+    settings: ['config', 'logLevel', 'store', ...CQL_SETTINGS, 'replication', 'bucketWidth'],
     options: [],
-    decides: { store: 'cql' },
+    needsStore: 'cql',
     run: ({ settings, print }) =>
       withSession(settings, async (session) => {
         await applySchema(session, schemaOptions(settings));
@@ -42,9 +43,9 @@ export const schemaCommands: readonly Command[] = [
     ...NO_OPERANDS,
     name: 'schema verify',
     summary: 'Compare a live keyspace with what is required; exit 1 when it differs.',
-    settings: ['config', 'logLevel', ...CQL_SETTINGS, 'bucketWidth'],
+    settings: ['config', 'logLevel', 'store', ...CQL_SETTINGS, 'bucketWidth'],
     options: [JSON_OPTION],
-    decides: { store: 'cql' },
+    needsStore: 'cql',
     run: (invocation) =>
       withSession(invocation.settings, async (session) =>
         report(invocation, await verifySchema(session, invocation.settings.keyspace)),

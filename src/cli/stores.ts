@@ -2,7 +2,6 @@
  * Opens the stores that the settings name, and finds the key-encryption key that belongs to them. What was opened is
  * closed again when a later step fails.
  */
-import fs from 'node:fs';
 import path from 'node:path';
 import { openCqlStores } from '../cql/open.js';
 import type { CqlConnectOptions } from '../cql/options.js';
@@ -12,6 +11,7 @@ import { MailjoinError } from '../domain/errors.js';
 import type { Clock, KeyStore, MessageStore } from '../domain/ports.js';
 import type { RowSampler } from '../domain/row-sampling.js';
 import type { LogReader, Outbox, WriteStore } from '../domain/write-ports.js';
+import { makeDataDirectory, storeExists } from '../embedded/data-directory.js';
 import { openEmbedded } from '../embedded/open-embedded.js';
 import { flagOf, type Settings } from './settings.js';
 
@@ -69,6 +69,12 @@ export async function openStores(
   };
 }
 
+/** The same for commands that make no store and no key of its own: STORE_MISSING where there is none. */
+export async function openExistingStores(settings: Settings, clock: Clock): Promise<Stores> {
+  requireStore(settings);
+  return openStores(settings, clock);
+}
+
 /** How the settings say that the cluster is reached. */
 export function cqlConnectOptions(settings: Settings): CqlConnectOptions {
   const { username, password } = settings;
@@ -82,9 +88,13 @@ export function cqlConnectOptions(settings: Settings): CqlConnectOptions {
   };
 }
 
-/** The key-encryption key; its 32 bytes belong to the caller. KEY_FILE when it is missing or unusable. */
-export async function loadKek(settings: Settings): Promise<Uint8Array> {
+/**
+ * The key-encryption key; its 32 bytes belong to the caller. KEY_FILE when it is missing or unusable; STORE_MISSING when
+ * it would be that of an embedded store that is not there and is not to be made (`mayMake`).
+ */
+export async function loadKek(settings: Settings, mayMake = true): Promise<Uint8Array> {
   const { kekFile, store } = settings;
+  if (!mayMake) requireStore(settings);
   if (kekFile !== undefined) return loadKekFile(kekFile);
   if (store === 'cql') throw new MailjoinError('KEY_FILE', `the store "cql" needs --${flagOf('kekFile')}`);
   await prepareDataDir(settings);
@@ -93,13 +103,26 @@ export async function loadKek(settings: Settings): Promise<Uint8Array> {
 
 /**
  * Makes the embedded store's directory and its key-encryption key on the first run, the key before any data. A
- * directory that holds something and no key gets none: a new key would open nothing of what is there.
+ * directory that holds a store and no key gets none: a new key would open nothing of what is there. What else lies in
+ * it (a volume's lost+found) does not matter.
  */
 async function prepareDataDir(settings: Settings): Promise<void> {
   const { dataDir, kekFile } = settings;
-  if (kekFile !== undefined || (fs.existsSync(dataDir) && fs.readdirSync(dataDir).length > 0)) return;
-  fs.mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  await createKekFile(ownKekFile(settings));
+  if (storeExists(dataDir)) return;
+  makeDataDirectory(dataDir);
+  if (kekFile !== undefined) return;
+  try {
+    await createKekFile(ownKekFile(settings));
+  } catch (error) {
+    // Made by a first run that got no further, or by one beside this one: it belongs to this store.
+    if (!(error instanceof MailjoinError && error.code === 'KEY_EXISTS')) throw error;
+  }
+}
+
+function requireStore({ store, dataDir }: Settings): void {
+  if (store === 'embedded' && !storeExists(dataDir)) {
+    throw new MailjoinError('STORE_MISSING', `dataDir (${dataDir})`);
+  }
 }
 
 function ownKekFile(settings: Settings): string {

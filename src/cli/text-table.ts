@@ -1,6 +1,8 @@
-/** A table for people: columns as wide as their widest cell, two spaces between them. Pure. */
+/** A table for people: columns as wide as their widest cell, two spaces between them, one line a row. Pure. */
+import { visibleText } from './visible-text.js';
+
 export function textTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
-  const all = [headings, ...rows];
+  const all = [headings, ...rows].map((row) => row.map(visibleText));
   const widths = headings.map((_, column) => Math.max(...all.map((row) => (row[column] ?? '').length)));
   return all
     .map((row) =>

@@ -6,7 +6,7 @@
  * than the messages.
  */
 import { randomBytes } from 'node:crypto';
-import { constants } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { link, open, unlink } from 'node:fs/promises';
 import { MailjoinError } from '../domain/errors.js';
 
@@ -18,17 +18,16 @@ const BASE64 = /^[A-Za-z0-9+/]{43}=?$/;
 
 /** Reads the KEK; the 32 bytes belong to the caller. */
 export async function loadKekFile(path: string): Promise<Uint8Array> {
-  let text: string;
-  try {
-    text = await readPrivateFile(path);
-  } catch (cause) {
-    if (cause instanceof MailjoinError) throw cause;
-    throw new MailjoinError('KEY_FILE', path, { cause });
-  }
-  const kek = parseKek(text.trim());
-  if (kek === undefined)
-    throw new MailjoinError('KEY_FILE', `${path} does not hold 32 bytes as hexadecimal or base64`);
+  const { kek, problem, cause } = readKek(path);
+  if (kek === undefined) throw new MailjoinError('KEY_FILE', `${path} ${problem}`, { cause });
   return kek;
+}
+
+/** What is wrong with a KEK file, in words; undefined when nothing is. */
+export function kekFileProblem(path: string): string | undefined {
+  const { kek, problem } = readKek(path);
+  kek?.fill(0);
+  return problem;
 }
 
 /** Makes a KEK file of mode 0600 with a new random key. KEY_EXISTS when there is a file: it is never overwritten. */
@@ -51,26 +50,40 @@ export async function createKekFile(path: string): Promise<void> {
       await unlink(beside);
     }
   } catch (cause) {
-    const exists = cause instanceof Error && 'code' in cause && cause.code === 'EEXIST';
-    throw new MailjoinError(exists ? 'KEY_EXISTS' : 'KEY_FILE', path, { cause });
+    const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+    if (code === 'EEXIST') {
+      throw new MailjoinError('KEY_EXISTS', `${path} is left as it is: what it wrapped needs it`, { cause });
+    }
+    throw new MailjoinError('KEY_FILE', `${path} cannot be made: ${code}`, { cause });
   }
 }
 
-async function readPrivateFile(path: string): Promise<string> {
-  // O_NONBLOCK: a named pipe in its place is refused below instead of waiting for a writer.
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+interface ReadKek {
+  readonly kek?: Uint8Array;
+  readonly problem?: string;
+  readonly cause?: unknown;
+}
+
+/** Synchronous, so that a start can look at the file together with its settings. */
+function readKek(path: string): ReadKek {
+  let file: number | undefined;
   try {
-    const stat = await file.stat();
-    if (!stat.isFile()) throw new MailjoinError('KEY_FILE', `${path} is no regular file`);
+    // O_NONBLOCK: a named pipe in its place is refused below instead of waiting for a writer.
+    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const stat = fstatSync(file);
+    if (!stat.isFile()) return { problem: 'is no regular file' };
     if ((stat.mode & GROUP_AND_OTHERS) !== 0) {
       const mode = (stat.mode & 0o777).toString(8).padStart(4, '0');
-      throw new MailjoinError('KEY_FILE', `${path} has mode ${mode}, but 0600 or stricter is required`);
+      return { problem: `has mode ${mode}, but 0600 or stricter is required` };
     }
-    if (stat.size > FILE_BYTES_MAX)
-      throw new MailjoinError('KEY_FILE', `${path} is larger than a key file can be`);
-    return await file.readFile('utf8');
+    if (stat.size > FILE_BYTES_MAX) return { problem: 'is larger than a key file can be' };
+    const kek = parseKek(readFileSync(file, 'utf8').trim());
+    return kek === undefined ? { problem: 'does not hold 32 bytes as hexadecimal or base64' } : { kek };
+  } catch (cause) {
+    const isMissing = cause instanceof Error && 'code' in cause && cause.code === 'ENOENT';
+    return { problem: isMissing ? 'does not exist' : 'cannot be read', cause };
   } finally {
-    await file.close();
+    if (file !== undefined) closeSync(file);
   }
 }
 

@@ -6,16 +6,16 @@
 import { randomBytes } from 'node:crypto';
 import { DEK_BYTES } from '../domain/envelope.js';
 import { MailjoinError } from '../domain/errors.js';
-import type { DekId } from '../domain/message.js';
+import { type DekId, isKeyVersion, KEY_VERSION_MAX } from '../domain/message.js';
 import type { Clock, KeyStore, StoredKey } from '../domain/ports.js';
 import { wrapDek } from './key-wrap.js';
 
 /** Bytes of a key's scope and of its id, in UTF-8; they stand in partition keys and before every preview (D23). */
 const NAME_BYTES_MAX = 255;
-const VERSION_MAX = 0x7fff_ffff;
 /** Attempts of one rotation when others rotate the same key at once. */
 const ROTATE_ATTEMPTS_MAX = 8;
-const LONE_SURROGATE = /\p{Surrogate}/u;
+/** A lone surrogate has no UTF-8 form, so that two such names would become the same bytes; the others deceive the eye. */
+const UNFIT = /[\p{Cs}\p{Cc}\p{Zl}\p{Zp}]/u;
 
 /** A key as an administrator sees it: never its bytes. */
 export interface KeyInfo {
@@ -50,7 +50,7 @@ export class KeyAdmin {
       const versions = await this.#versions(scope, id);
       const newest = versions.reduce((highest, key) => Math.max(highest, key.dekId.version), 0);
       if (newest === 0) throw new MailjoinError('KEY_UNKNOWN', `${scope}/${id}`);
-      if (newest === VERSION_MAX)
+      if (newest === KEY_VERSION_MAX)
         throw new MailjoinError('KEY_EXISTS', `${scope}/${id} has no further version`);
       const dekId = { scope, id, version: newest + 1 };
       if (await this.#insertNew(dekId)) return dekId;
@@ -67,7 +67,8 @@ export class KeyAdmin {
 
   /** Destroys one version for ever: everything under it becomes ERASED. Repeatable. KEY_UNKNOWN when it never existed. */
   async destroy(dekId: DekId): Promise<void> {
-    if (await this.#store.destroy(dekId, this.#clock.epochMs())) return;
+    // No store has a version that its key cannot hold.
+    if (isKeyVersion(dekId.version) && (await this.#store.destroy(dekId, this.#clock.epochMs()))) return;
     throw new MailjoinError('KEY_UNKNOWN', `${dekId.scope}/${dekId.id}/${dekId.version}`);
   }
 
@@ -103,9 +104,11 @@ export class KeyAdmin {
   }
 }
 
-/** A lone surrogate has no UTF-8 form: two such names would become the same bytes. */
 function checkName(what: string, name: string): void {
   const bytes = Buffer.byteLength(name, 'utf8');
-  if (bytes >= 1 && bytes <= NAME_BYTES_MAX && !LONE_SURROGATE.test(name)) return;
-  throw new MailjoinError('CONFIG_INVALID', `a key's ${what} has 1 to ${NAME_BYTES_MAX} bytes of UTF-8`);
+  if (bytes >= 1 && bytes <= NAME_BYTES_MAX && !UNFIT.test(name)) return;
+  throw new MailjoinError(
+    'CONFIG_INVALID',
+    `a key's ${what} has 1 to ${NAME_BYTES_MAX} bytes of UTF-8 and no control characters`,
+  );
 }

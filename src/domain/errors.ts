@@ -49,6 +49,11 @@ const TABLE = {
     retryable: false,
     meaning: 'the store answered with rows that break an invariant (R4.2)',
   },
+  STORE_MISSING: {
+    status: 500,
+    retryable: false,
+    meaning: 'there is no store at the place that is named, and this command makes none',
+  },
   STORE_REFUSED: {
     status: 500,
     retryable: false,

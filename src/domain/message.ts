@@ -12,6 +12,13 @@ export const MessageState = { NORMAL: 0, RECALLED: 1, EDITED: 2, DELETED: 3 } as
 /** message_record.retention_class (D9, R3.1). */
 export const RetentionClass = { DEFAULT: 0, EPHEMERAL_24H: 1, COMPLIANCE_HOLD: 2, TENANT_CUSTOM: 3 } as const;
 
+/** The highest key_version: a CQL int, and 4 signed bytes of the AAD (D10). */
+export const KEY_VERSION_MAX = 2 ** 31 - 1;
+
+export function isKeyVersion(version: number): boolean {
+  return Number.isInteger(version) && version >= 1 && version <= KEY_VERSION_MAX;
+}
+
 /** Names a data key: frozen<tuple<text,text,int>> (key_scope, key_id, key_version), R1. */
 export interface DekId {
   readonly scope: string;

@@ -9,11 +9,10 @@
  * Transactions are run synchronously on the owner's thread, which therefore waits for the disk. lmdb's asynchronous
  * transaction callbacks would avoid that, but with lmdb 3.5.6 on Node 20 they are never called (tried).
  */
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { type Database, open, type RootDatabase } from 'lmdb';
 import { MailjoinError } from '../domain/errors.js';
 import { BUCKET_WIDTH } from '../domain/seq.js';
+import { makeDataDirectory, storeFile } from './data-directory.js';
 import { checkFile } from './file-check.js';
 
 /** Address space reserved for the file: its largest size. It costs nothing until used. Beyond it → STORE_UNAVAILABLE. */
@@ -33,7 +32,6 @@ const FORMAT = 1;
 const DAMAGE_CODES: ReadonlySet<unknown> = new Set([
   -30_797, -30_796, -30_794, -30_793, -30_787, -30_784, -30_779,
 ]);
-const FILE_NAME = 'mailjoin.lmdb';
 
 /** Bytes to bytes, in the order of the keys' bytes. */
 export type Table = Database<Buffer, Buffer>;
@@ -71,11 +69,11 @@ export class Environment {
   #drainScheduled = false;
   #closing: Promise<void> | undefined;
 
-  /** Opens or creates the file. STORE_UNAVAILABLE, STORE_CORRUPT, BUCKET_WIDTH (D11) or SCHEMA_MISMATCH. */
+  /** Opens or creates the file. CONFIG_INVALID, STORE_UNAVAILABLE, STORE_CORRUPT, BUCKET_WIDTH (D11) or SCHEMA_MISMATCH. */
   constructor(directory: string) {
-    const path = join(directory, FILE_NAME);
+    const path = storeFile(directory);
     try {
-      mkdirSync(directory, { recursive: true, mode: 0o700 });
+      makeDataDirectory(directory);
       checkFile(path);
       const options = {
         ...TABLE_OPTIONS,

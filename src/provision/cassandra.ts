@@ -16,6 +16,7 @@ import {
   logbackXml,
   type NodeSettings,
 } from './cassandra-config.js';
+import { codedStart } from './coded-start.js';
 import { freePorts } from './free-ports.js';
 import { type JarSet, resolveJars } from './jar-cache.js';
 import { ServiceProcess } from './service-process.js';
@@ -75,6 +76,10 @@ export async function startCassandra(options: CassandraOptions = {}): Promise<Ca
   if (!Number.isInteger(count) || count < 1 || count > NODES_MAX) {
     throw new MailjoinError('CONFIG_INVALID', `nodes is ${count}, but must be 1 to ${NODES_MAX}`);
   }
+  return codedStart('Cassandra', () => start(count, options));
+}
+
+async function start(count: number, options: CassandraOptions): Promise<Cassandra> {
   const environment = options.environment ?? process.env;
   const onProgress = options.onProgress ?? (() => {});
   const java = await findJava(environment);

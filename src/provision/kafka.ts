@@ -8,6 +8,7 @@
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
+import { codedStart } from './coded-start.js';
 import { freePorts } from './free-ports.js';
 import { type JarSet, resolveJars } from './jar-cache.js';
 import { ServiceProcess } from './service-process.js';
@@ -55,7 +56,11 @@ export interface Kafka {
   stop(): Promise<void>;
 }
 
-export async function startKafka(options: KafkaOptions = {}): Promise<Kafka> {
+export function startKafka(options: KafkaOptions = {}): Promise<Kafka> {
+  return codedStart('Kafka', () => start(options));
+}
+
+async function start(options: KafkaOptions): Promise<Kafka> {
   const environment = options.environment ?? process.env;
   const onProgress = options.onProgress ?? (() => {});
   const java = await findJava(environment);

@@ -4,6 +4,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { commandHelp } from '../../src/cli/help.js';
 import { COMMANDS, runProgram } from '../../src/cli/program.js';
 import { environmentOf, flagOf, settingOf } from '../../src/cli/settings.js';
+import { systemClock } from '../../src/cli/system-clock.js';
+import { openEmbedded } from '../../src/embedded/open-embedded.js';
 import { temporaryDirectory } from '../server/server-fixture.js';
 
 let directory: string;
@@ -36,6 +38,16 @@ describe('what is not understood: exit code 2', () => {
     [['serve', '--sockt', 'x'], 'did you mean --socket'],
     [['serve', '--store', 'redis'], 'must be one of embedded, cql'],
     [['schema', 'verify'], 'contactPoints'],
+    [
+      ['schema', 'apply', '--store', 'embedded'],
+      'store (embedded): this command works on the store "cql" only',
+    ],
+    [['keys', 'init'], '--kek-file'],
+    [['keys', 'create', '', 'b'], 'expected: mailjoin keys create SCOPE ID'],
+    [['keys', 'list', ''], 'expected: mailjoin keys list'],
+    [['keys', 'destroy', 'a', 'b', '0', '--yes'], 'from 1 to 2147483647'],
+    [['keys', 'destroy', 'a', 'b', '2147483648', '--yes'], 'from 1 to 2147483647'],
+    [['keys', 'destroy', 'a', 'b', '4000000000', '--yes'], 'from 1 to 2147483647'],
   ])('%j', async (words, message) => {
     const { exitCode, errors } = await run(...words);
     expect(exitCode).toBe(2);
@@ -117,9 +129,51 @@ describe('keys on the embedded store', () => {
     expect([unknown.exitCode, unknown.errors]).toEqual([1, expect.stringContaining('KEY_UNKNOWN')]);
   });
 
-  it('lists before the first run without keeping the first run from having its key', async () => {
-    expect((await run('keys', 'list')).exitCode).toBe(0);
+  it.each([
+    [['keys', 'list']],
+    [['keys', 'rotate', 'a', 'b']],
+    [['keys', 'destroy', 'a', 'b', '1', '--yes']],
+    [['capacity']],
+    [['advance']],
+  ])('%j where no store is → STORE_MISSING, and neither a store nor a key is made', async (words) => {
+    const { exitCode, errors } = await run(...words);
+    expect([exitCode, errors]).toEqual([1, expect.stringContaining('STORE_MISSING')]);
+    expect(errors).toContain(dataDir);
+    expect(fs.existsSync(dataDir)).toBe(false);
+  });
+
+  it('a first run takes a directory that holds other things: a fresh volume has its lost+found', async () => {
+    fs.mkdirSync(path.join(dataDir, 'lost+found'), { recursive: true });
+    expect((await run('keys', 'create', 'a', 'b')).out).toBe('created a/b/1');
+  });
+
+  it('a first run goes on where one ended that had made its key and no store yet', async () => {
+    fs.mkdirSync(dataDir);
+    await run('keys', 'init', '--kek-file', path.join(dataDir, 'kek'));
+    const key = fs.readFileSync(path.join(dataDir, 'kek'));
     expect((await run('keys', 'create', 'a', 'b')).exitCode).toBe(0);
+    expect(fs.readFileSync(path.join(dataDir, 'kek')).equals(key)).toBe(true);
+  });
+
+  it('refuses names that would deceive a reader, and shows those that are there as code points', async () => {
+    await run('keys', 'create', 'a', 'b');
+    const made = await run('keys', 'create', 'a\u001b[2J', 'b');
+    expect([made.exitCode, made.errors]).toEqual([1, expect.stringContaining('CONFIG_INVALID')]);
+    const opened = await openEmbedded(dataDir, systemClock);
+    await opened.keys.insert({
+      dekId: { scope: 'x\ny', id: '\u001b[2J\u202e', version: 1 },
+      wrapped: new Uint8Array(60),
+      createdAtEpochMs: 0,
+      destroyedAtEpochMs: undefined,
+    });
+    await opened.close();
+    const { out } = await run('keys', 'list');
+    expect(out).toMatch(/^x\\u\{a\}y {2}\\u\{1b\}\[2J\\u\{202e\} {2}1 /m);
+    const destroyed = await run('keys', 'destroy', 'x\ny', '\u001b[2J\u202e', '1', '--yes');
+    expect(destroyed.out).toBe('destroyed x\\u{a}y/\\u{1b}[2J\\u{202e}/1');
+    const unknown = await run('keys', 'destroy', 'q\u001b', 'b', '1', '--yes');
+    expect(unknown.errors).toContain('KEY_UNKNOWN');
+    expect(unknown.errors).not.toContain('\u001b');
   });
 
   it('makes no new key-encryption key for a directory that has data', async () => {
@@ -134,5 +188,97 @@ describe('keys on the embedded store', () => {
     await run('keys', 'create', 'a', 'b');
     fs.chmodSync(path.join(dataDir, 'kek'), 0o644);
     expect((await run('keys', 'create', 'a', 'c')).errors).toContain('KEY_FILE');
+  });
+});
+
+describe('keys init', () => {
+  it('makes a key-encryption key of mode 0600 that keys can be made with', async () => {
+    const kekFile = path.join(directory, 'kek');
+    expect((await run('keys', 'init', '--kek-file', kekFile)).exitCode).toBe(0);
+    expect(fs.statSync(kekFile).mode & 0o777).toBe(0o600);
+    expect((await run('keys', 'create', 'a', 'b', '--kek-file', kekFile)).exitCode).toBe(0);
+    expect(fs.existsSync(path.join(dataDir, 'kek'))).toBe(false);
+  });
+
+  it('leaves a file that is there as it is', async () => {
+    const kekFile = path.join(directory, 'kek');
+    fs.writeFileSync(kekFile, 'precious');
+    const { exitCode, errors } = await run('keys', 'init', '--kek-file', kekFile);
+    expect([exitCode, errors]).toEqual([1, expect.stringContaining('KEY_EXISTS')]);
+    expect(fs.readFileSync(kekFile, 'utf8')).toBe('precious');
+  });
+
+  it('in a directory that is missing → KEY_FILE, with the reason', async () => {
+    const { exitCode, errors } = await run('keys', 'init', '--kek-file', path.join(directory, 'none', 'kek'));
+    expect([exitCode, errors]).toEqual([1, expect.stringMatching(/KEY_FILE.*ENOENT/)]);
+  });
+});
+
+describe('places that cannot be used are told with the rest, and nothing is made', () => {
+  it('kekFile: missing, or not that of a key, or readable by others', async () => {
+    const open = path.join(directory, 'open');
+    fs.writeFileSync(open, 'a'.repeat(64), { mode: 0o644 });
+    const other = path.join(directory, 'other');
+    fs.writeFileSync(other, 'other', { mode: 0o600 });
+    for (const [file, reason] of [
+      [path.join(directory, 'none'), 'does not exist'],
+      [directory, 'no regular file'],
+      [open, 'mode 0644'],
+      [other, 'does not hold 32 bytes'],
+    ] as const) {
+      const { exitCode, errors } = await run(
+        'keys',
+        'create',
+        'a',
+        'b',
+        '--kek-file',
+        file,
+        '--store',
+        'redis',
+      );
+      expect(exitCode).toBe(2);
+      expect(errors).toContain(
+        `kekFile (${file}): ${reason === 'no regular file' ? 'is no regular file' : ''}`,
+      );
+      expect(errors).toContain(reason);
+      expect(errors).toContain('must be one of embedded, cql');
+    }
+  });
+
+  it('a store on a cluster needs a kekFile, and the message says how it is made', async () => {
+    const { exitCode, errors } = await run('serve', '--store', 'cql');
+    expect(exitCode).toBe(2);
+    expect(errors).toContain('contactPoints');
+    expect(errors).toMatch(/kekFile.*keys init/);
+  });
+
+  it('dataDir: a file, or below one', async () => {
+    const file = path.join(directory, 'file');
+    fs.writeFileSync(file, 'precious');
+    for (const place of [file, path.join(file, 'below', 'it')]) {
+      for (const words of [['serve'], ['keys', 'create', 'a', 'b'], ['keys', 'list']]) {
+        const { exitCode, errors } = await run(...words, '--data-dir', place);
+        expect([exitCode, errors]).toEqual([2, expect.stringContaining(`dataDir (${place})`)]);
+      }
+    }
+    expect(fs.readFileSync(file, 'utf8')).toBe('precious');
+  });
+
+  it.skipIf(!fs.existsSync('/proc/self'))('dataDir: where no directory can be made', async () => {
+    const { exitCode, errors } = await run('keys', 'create', 'a', 'b', '--data-dir', '/proc/mailjoin/data');
+    expect([exitCode, errors]).toEqual([
+      1,
+      expect.stringMatching(/CONFIG_INVALID.*dataDir \(\/proc\/mailjoin/),
+    ]);
+  });
+});
+
+describe('what the system refuses', () => {
+  it('is one line with its code and path, without a stack', async () => {
+    const file = path.join(directory, 'file');
+    fs.writeFileSync(file, '');
+    const { exitCode, errors } = await run('archive', '--from-file', path.join(file, 'records'));
+    expect(exitCode).toBe(1);
+    expect(errors).not.toContain('    at ');
   });
 });

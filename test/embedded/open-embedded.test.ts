@@ -1,4 +1,4 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openEmbedded } from '../../src/embedded/open-embedded.js';
@@ -6,10 +6,22 @@ import { fullRecord, life, plain, readOne, somewhere } from '../stores/fixtures.
 import { openFor, SetClock, temporaryDirectory, withRawTable } from './embedded-fixtures.js';
 
 describe('openEmbedded', () => {
-  it('fails with STORE_UNAVAILABLE where the directory is a file', async () => {
+  it('fails with CONFIG_INVALID, which names it, where the directory is a file or lies below one', async () => {
     const path = join(temporaryDirectory(), 'file');
     writeFileSync(path, 'x');
-    await expect(openEmbedded(path, new SetClock())).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    for (const directory of [path, join(path, 'deep', 'data')]) {
+      await expect(openEmbedded(directory, new SetClock())).rejects.toMatchObject({
+        code: 'CONFIG_INVALID',
+        message: expect.stringContaining(`dataDir (${directory})`),
+      });
+    }
+  });
+
+  // Node's recursive mkdir never returns here, and no timeout can end it: this test would hang.
+  it.skipIf(!existsSync('/proc/self'))('does not hang where no directory can be made', async () => {
+    await expect(openEmbedded('/proc/mailjoin/data', new SetClock())).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+    });
   });
 
   it.each([3, 100, 65_536])(
