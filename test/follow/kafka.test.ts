@@ -90,7 +90,7 @@ describeWithKafka('a sidecar whose Kafka falls silent', () => {
     const { one } = under;
     const target = firstOf(await one.write(TENANT, [1n]));
     expect((await resultOf(one.client, target))[0]).toBe('OK');
-    broker.freeze();
+    await broker.freeze();
     await until(async () => !(await isReady(one)));
     expect(await metric(one, 'mailjoin_log_current')).toBe(0);
     expect(await metric(one, 'mailjoin_log_behind_seconds')).toBeGreaterThan(LAG_MS / 1_000);

@@ -102,7 +102,7 @@ describeWithKafka('a broker that fails', () => {
     const log = await opened(topic, 2_000);
     const key = randomBytes(16);
     await log.append({ key, value: Buffer.from('before') });
-    broker.freeze();
+    await broker.freeze();
     onTestFinished(() => broker.thaw());
     const startedAtMs = performance.now();
     expect(await codeOf(log.append({ key, value: Buffer.from('frozen') }))).toBe('LOG_UNAVAILABLE');

@@ -1,11 +1,12 @@
 /** A real Kafka of one test file, on ports and a folder that it keeps: to be killed, frozen and started again. */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePorts } from '../../src/provision/free-ports.js';
 import { type Kafka, startKafka } from '../../src/provision/kafka.js';
+import { until } from '../stores/fixtures.js';
 
 const CLASS_PATH = /(?:^|\0)([^\0]*kafka_2\.13[^\0]*)\0/;
 
@@ -39,8 +40,11 @@ export class OwnBroker {
   }
 
   /** It keeps its connections and answers nothing. */
-  freeze(): void {
-    process.kill(this.#pid(), 'SIGSTOP');
+  /** Stops the process where it stands; resolves when each of its threads has stopped, which the signal does not wait for. */
+  async freeze(): Promise<void> {
+    const pid = this.#pid();
+    process.kill(pid, 'SIGSTOP');
+    await until(async () => threadsOf(pid).every((state) => state === 'T'));
   }
 
   thaw(): void {
@@ -83,4 +87,12 @@ export class OwnBroker {
     if (this.#kafka === undefined) throw new Error('the broker is not running');
     return this.#kafka.pid;
   }
+}
+
+/** The states of a process's threads, as Linux tells them: the letter behind the name in parentheses. */
+function threadsOf(pid: number): string[] {
+  return readdirSync(`/proc/${pid}/task`).map((thread) => {
+    const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(')') + 2)[0] ?? '';
+  });
 }
