@@ -89,6 +89,8 @@ export function dekKeyBytes(scope: string, id?: string, version?: number): Buffe
   const parts = [name(scope)];
   if (id !== undefined) parts.push(name(id));
   if (version !== undefined) {
+    // A CQL int (R1): what Cassandra would refuse is refused here.
+    if ((version | 0) !== version) throw new MailjoinError('STORE_REFUSED', 'a key_version is no CQL int');
     const bytes = Buffer.alloc(4);
     bytes.writeInt32BE(version);
     parts.push(bytes);

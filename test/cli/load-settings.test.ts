@@ -1,7 +1,13 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { loadSettings, type Problem, SettingsError, strangeVariables } from '../../src/cli/load-settings.js';
+import {
+  loadSettings,
+  type Problem,
+  SettingsError,
+  type Sources,
+  strangeVariables,
+} from '../../src/cli/load-settings.js';
 import type { SettingName } from '../../src/cli/settings.js';
 import { environmentOf, flagOf, SETTING_NAMES, settingOf, settingsWith } from '../../src/cli/settings.js';
 import { temporaryDirectory } from '../server/server-fixture.js';
@@ -159,6 +165,41 @@ describe('settings that are taken', () => {
   it('names of flags and variables follow from the setting', () => {
     expect(flagOf('dekCacheTtlMs')).toBe('dek-cache-ttl-ms');
     expect(environmentOf('dekCacheTtlMs')).toBe('MAILJOIN_DEK_CACHE_TTL_MS');
+  });
+});
+
+describe('what is looked at for a command alone', () => {
+  const CQL = { contactPoints: '10.0.0.1' };
+
+  it('a kekFile is asked for by a command that uses one, with a store that has none of its own', () => {
+    const problems = (command?: Sources['command']) =>
+      settingsOf(
+        problemsOf(() =>
+          loadSettings({
+            flags: new Map(Object.entries({ ...CQL, store: 'cql' }) as [SettingName, string][]),
+            environment: {},
+            ...(command === undefined ? {} : { command }),
+          }),
+        ),
+      );
+    expect(problems({ settings: ['store', 'contactPoints', 'kekFile'] })).toEqual(['kekFile']);
+    expect(problems({ settings: ['store', 'contactPoints'] })).toEqual([]);
+    expect(problems({ settings: ['store', 'kekFile'], makesKekFile: true })).toEqual([]);
+    expect(problems()).toEqual([]);
+  });
+
+  it('a command of one store takes it unsaid and said, and refuses the other one wherever it was said', () => {
+    const command = { settings: ['store', 'contactPoints'], needsStore: 'cql' } as const;
+    const load = (flags: Record<string, string>, environment = {}) =>
+      loadSettings({
+        flags: new Map(Object.entries(flags) as [SettingName, string][]),
+        environment,
+        command,
+      });
+    expect(load(CQL).store).toBe('cql');
+    expect(load({ ...CQL, store: 'cql' }).store).toBe('cql');
+    expect(settingsOf(problemsOf(() => load({ ...CQL, store: 'embedded' })))).toEqual(['store']);
+    expect(settingsOf(problemsOf(() => load(CQL, { MAILJOIN_STORE: 'embedded' })))).toEqual(['store']);
   });
 });
 

@@ -42,13 +42,24 @@ describe('KeyAdmin: errors', () => {
     });
   });
 
-  it('CONFIG_INVALID for names that are empty, too long or no Unicode text', async () => {
+  it('CONFIG_INVALID for names that are empty, too long, no Unicode text or with control characters', async () => {
     const { admin, store } = setUp();
-    for (const name of ['', 'ä'.repeat(128), '\ud800']) {
+    for (const name of ['', 'ä'.repeat(128), '\ud800', 'a\nb', '\u001b[2J', '\u0000', '\u2028']) {
       await expect(admin.create(name, 'c')).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
       await expect(admin.create('t', name)).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
     }
     expect(store.keys.size).toBe(0);
+  });
+
+  it('KEY_UNKNOWN for versions that no store can hold, without asking it', async () => {
+    const { admin, store } = setUp();
+    await admin.create('t', 'c');
+    store.destroy = () => Promise.reject(new RangeError('out of range'));
+    for (const version of [0, -1, 1.5, 2 ** 31, 4_000_000_000, Number.NaN]) {
+      await expect(admin.destroy({ scope: 't', id: 'c', version })).rejects.toMatchObject({
+        code: 'KEY_UNKNOWN',
+      });
+    }
   });
 
   it('KEY_EXISTS when the versions are used up', async () => {

@@ -21,6 +21,16 @@ describe('EmbeddedKeyStore', () => {
     expect(await keys.destroyedSince(0)).toEqual([longest]);
   });
 
+  it('refuses versions that are no CQL int, as Cassandra does', async () => {
+    const { keys } = await openFor(temporaryDirectory(), new SetClock());
+    for (const version of [2 ** 31, 4_000_000_000, -(2 ** 31) - 1, 1.5, Number.NaN]) {
+      const refused = { code: 'STORE_REFUSED' };
+      await expect(keys.insert(key(dek({ version })))).rejects.toMatchObject(refused);
+      await expect(keys.fetch([dek({ version })])).rejects.toMatchObject(refused);
+      await expect(keys.destroy(dek({ version }), 1)).rejects.toMatchObject(refused);
+    }
+  });
+
   it('lists more keys than one page holds, each once', async () => {
     const { keys } = await openFor(temporaryDirectory(), new SetClock());
     const ids = Array.from({ length: 600 }, (_, i) => String(i));

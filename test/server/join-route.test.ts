@@ -154,6 +154,16 @@ describe('POST /v1/join: the length of a body (B25)', () => {
     await client.ended();
   });
 
+  it('B25: no Host → 400 of uWebSockets.js, without a code (README), and close', async () => {
+    const client = await RawClient.open(fixture.socketPath);
+    const response = await client.request(
+      Buffer.from('POST /v1/join HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc'),
+    );
+    // Ours has a media type, and a coded body of it.
+    expect([response.status, response.headers.has('content-type')]).toEqual([400, false]);
+    await client.ended();
+  });
+
   it('B25: another transfer-encoding → 400 LENGTH_INVALID', async () => {
     expect(await codeOf(post('Transfer-Encoding: gzip'))).toBe('400 LENGTH_INVALID');
   });
