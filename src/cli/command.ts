@@ -6,11 +6,19 @@ import type { SettingName, Settings } from './settings.js';
 export const ExitCode = { OK: 0, FAILED: 1, USAGE: 2 } as const;
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
 
+/** Standard input. */
+export interface Input {
+  /** A person would have to type it: a command that needs input asks for it instead. */
+  readonly isTerminal: boolean;
+  chunks(): AsyncIterable<Uint8Array>;
+}
+
 export interface Invocation {
   readonly settings: Settings;
   readonly operands: readonly string[];
   readonly options: ReadonlyMap<string, string>;
   readonly log: Log;
+  readonly input: Input | undefined;
   /** Writes a line for the user on stdout. */
   print(line: string): void;
 }

@@ -4,6 +4,7 @@ import { runProgram } from './program.js';
 
 const exitCode = await runProgram(process.argv.slice(2), {
   environment: process.env,
+  input: { isTerminal: process.stdin.isTTY === true, chunks: () => process.stdin },
   print: (line) => process.stdout.write(`${line}\n`),
   printError: (line) => process.stderr.write(`${line}\n`),
 });

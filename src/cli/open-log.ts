@@ -2,8 +2,9 @@
  * The log that the settings name: in the embedded store's file, on Kafka brokers, or none. Settings that were loaded are
  * checked together already (load-settings.ts).
  */
+import { MailjoinError } from '../domain/errors.js';
 import type { Clock } from '../domain/ports.js';
-import type { LogReader } from '../domain/write-ports.js';
+import type { LogReader, Outbox } from '../domain/write-ports.js';
 import { KafkaLog } from '../kafka/kafka-log.js';
 import type { Settings } from './settings.js';
 
@@ -29,4 +30,21 @@ export function openLogReader(
   if (kind === 'none') return undefined;
   if (kind === 'embedded') return embedded;
   return new KafkaLog({ brokers: settings.brokers ?? [], topic: settings.topic, clock });
+}
+
+/**
+ * A log to write to and to read, for writers: brokers are asked how large a record may be. CONFIG_INVALID where there is
+ * none (a commit is acknowledged when the log has it: R5.1), LOG_UNAVAILABLE when no broker answers.
+ */
+export async function openLog(
+  settings: Settings,
+  embedded: (Outbox & LogReader) | undefined,
+  clock: Clock,
+): Promise<Outbox & LogReader> {
+  const kind = logKindOf(settings);
+  if (kind === 'embedded' && embedded !== undefined) return embedded;
+  if (kind === 'kafka') {
+    return KafkaLog.open({ brokers: settings.brokers ?? [], topic: settings.topic, clock });
+  }
+  throw new MailjoinError('CONFIG_INVALID', 'log is none: writing needs one (R5.1), so name --brokers');
 }

@@ -7,23 +7,29 @@ import { MailjoinError } from '../domain/errors.js';
 import { advanceCommand } from './advance-command.js';
 import { archiveCommand } from './archive-command.js';
 import { capacityCommand } from './capacity-command.js';
-import { type Command, ExitCode } from './command.js';
+import { type Command, ExitCode, type Input } from './command.js';
 import { parseCommandLine } from './command-line.js';
 import { demoCommand } from './demo-command.js';
+import { headsCommand } from './heads-command.js';
 import { commandHelp, programHelp } from './help.js';
 import { keysCommands } from './keys-commands.js';
 import { loadSettings, SettingsError, strangeVariables } from './load-settings.js';
 import { JsonLog } from './log.js';
+import { recoverCommand } from './recover-command.js';
 import { schemaCommands } from './schema-commands.js';
 import { serveCommand } from './serve-command.js';
 import { didYouMean } from './suggestion.js';
 import { UsageError } from './usage-error.js';
 import { visibleText } from './visible-text.js';
+import { writeCommands } from './write-commands.js';
 
 export const COMMANDS: readonly Command[] = [
   serveCommand,
   ...schemaCommands,
   ...keysCommands,
+  ...writeCommands,
+  recoverCommand,
+  headsCommand,
   archiveCommand,
   advanceCommand,
   capacityCommand,
@@ -33,6 +39,7 @@ export const COMMANDS: readonly Command[] = [
 /** The process, as far as the program needs it. */
 export interface Surroundings {
   readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly input?: Input;
   print(line: string): void;
   printError(line: string): void;
 }
@@ -79,7 +86,8 @@ function runCommand(command: Command, words: readonly string[], around: Surround
   for (const variable of strangeVariables(around.environment)) {
     log.write('warn', 'unknown_variable', { variable });
   }
-  return command.run({ settings, operands, options: line.options, log, print: around.print });
+  const { input, print } = around;
+  return command.run({ settings, operands, options: line.options, log, input, print });
 }
 
 function unknownCommand(words: readonly string[], around: Surroundings): ExitCode {

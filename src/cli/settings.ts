@@ -138,6 +138,11 @@ export const SETTINGS = {
     FOLLOW_LAG_MS_MAX_DEFAULT,
     'How far behind the log the cache may be; beyond it the cache is dropped and bodies are cached for this long only.',
   ),
+  record: always(
+    oneOf('sync', 'archive'),
+    'sync',
+    'Who inserts rows: the writer, or the archiver that reads the log (D15).',
+  ),
   retentionFile: optional(
     text('file'),
     'A JSON file: how long each tenant’s messages are kept (R3.4). Unless set, 30 days.',

@@ -229,6 +229,14 @@ export const ADVANCE_SETTLE_MS_DEFAULT = 3_600_000;
 /** Rows that `capacity` samples unless it is told otherwise, and at most. */
 export const SAMPLE_ROWS_DEFAULT = 5_000;
 export const SAMPLE_ROWS_MAX = 100_000;
+/** Bytes of JSON that a writing command takes at once; more → MESSAGE_TOO_LARGE, nothing written. */
+export const INPUT_BYTES_MAX = 64 * MIB;
+/** Conversations that a writing command works on at once; one conversation's items are done one after the other. */
+export const INPUT_CONVERSATIONS_IN_FLIGHT = 16;
+/** Failures in a row for want of store, log or keys after which a writing command leaves the rest untried. */
+export const INPUT_FAILURES_MAX = 20;
+/** How long a writing process that ends waits for the heads that are not written yet. */
+export const HEADS_CLOSE_MS = 10_000;
 
 assert(BATCHES_PUSH_RESERVE < BATCHES_MAX);
 assert(GROUP_READS_PUSH_RESERVE < GROUP_READS_MAX);

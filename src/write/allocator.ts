@@ -59,6 +59,8 @@ export interface WindowAllocatorOptions {
   readonly clock: Pick<Clock, 'epochMs'>;
   /** Conversations kept; the least recently used leaves the rest of its window as a hole. */
   readonly conversationsMax?: number;
+  /** Seqs reserved at once; fewer, and none ahead, where the process ends soon and would leave them as holes. */
+  readonly windowSeqs?: number;
 }
 
 /** What is left of a conversation's windows. */
@@ -77,14 +79,14 @@ interface Waiter {
   fail(error: unknown): void;
 }
 
-/** Seqs left at which the next window is reserved. */
-const RESERVE_AHEAD = BigInt(SEQ_WINDOW / 4);
-
 export class WindowAllocator implements SequenceAllocator {
   readonly #store: SequenceStore;
   readonly #clock: Pick<Clock, 'epochMs'>;
   readonly #ids: IdGenerator;
   readonly #conversations: LRUCache<string, Conversation>;
+  readonly #windowSeqs: number;
+  /** Seqs left at which the next window is reserved; negative: never ahead. */
+  readonly #aheadSeqs: bigint;
   /** Reservations under way, with those who wait for them. */
   readonly #flights = new Map<string, Waiter[]>();
 
@@ -92,6 +94,8 @@ export class WindowAllocator implements SequenceAllocator {
     this.#store = options.store;
     this.#clock = options.clock;
     this.#ids = new IdGenerator(options.clock);
+    this.#windowSeqs = options.windowSeqs ?? SEQ_WINDOW;
+    this.#aheadSeqs = options.windowSeqs === undefined ? BigInt(SEQ_WINDOW / 4) : -1n;
     this.#conversations = new LRUCache({
       max: options.conversationsMax ?? ALLOCATOR_CONVERSATIONS_MAX,
       // A forgotten conversation's ids must still rise when it comes back.
@@ -133,7 +137,7 @@ export class WindowAllocator implements SequenceAllocator {
     const conversation = this.#conversations.get(key);
     if (conversation !== undefined && left(conversation) > 0n) {
       const assigned = assign(conversation, takeSeq(conversation));
-      if (left(conversation) <= RESERVE_AHEAD) this.#reserve(key, tenantId, conversationId);
+      if (left(conversation) <= this.#aheadSeqs) this.#reserve(key, tenantId, conversationId);
       return assigned;
     }
     const waiters = this.#reserve(key, tenantId, conversationId);
@@ -159,7 +163,7 @@ export class WindowAllocator implements SequenceAllocator {
     const waiters: Waiter[] = [];
     this.#flights.set(key, waiters);
     const nowMs = BigInt(Math.floor(this.#clock.epochMs()));
-    this.#store.reserveWindow(tenantId, conversationId, SEQ_WINDOW, nowMs).then(
+    this.#store.reserveWindow(tenantId, conversationId, this.#windowSeqs, nowMs).then(
       (window) => this.#land(key, tenantId, conversationId, window),
       (error: unknown) => this.#fail(key, error),
     );
@@ -178,7 +182,7 @@ export class WindowAllocator implements SequenceAllocator {
     const waiters = this.#flights.get(key) ?? [];
     this.#flights.delete(key);
     for (const waiter of waiters.splice(0, Number(left(conversation)))) waiter.serve(conversation);
-    if (left(conversation) <= RESERVE_AHEAD) {
+    if (waiters.length > 0 || left(conversation) <= this.#aheadSeqs) {
       this.#reserve(key, tenantId, conversationId).push(...waiters);
     }
   }

@@ -244,4 +244,19 @@ describe('WindowAllocator', () => {
       { numRuns: 25 },
     );
   });
+
+  it('a process that ends soon reserves so many seqs as it is told, and none ahead', async () => {
+    const store = new Windows();
+    const { tenantId, conversationId } = chat();
+    const allocator = new WindowAllocator({ store, clock: new SetClock(), windowSeqs: 3 });
+    const take = () => allocator.allocateMessage(tenantId, conversationId);
+    // The fourth waits for the first window and finds it used up.
+    rising(await Promise.all([take(), take(), take(), take()]));
+    expect(store.reserved.map(({ first, count }) => [first, count])).toEqual([
+      [1n, 3],
+      [4n, 3],
+    ]);
+    await Promise.all([take(), take()]);
+    expect(store.reserved).toHaveLength(2);
+  });
 });
