@@ -1,7 +1,8 @@
 /**
  * How far a group's member is behind: the ends of its partitions minus the group's committed offsets, asked of the
  * brokers every LAG_MS, so that it is told also when nothing comes. Has connections of its own. A question that fails is
- * not answered; the next one may be.
+ * not answered; the next one may be. Before the member has joined nothing is told: what it will be behind is not known,
+ * and it is not nothing.
  */
 import type { Cluster, Kafka } from 'kafkajs';
 import { ClusterLink } from './cluster-link.js';
@@ -21,7 +22,7 @@ export class GroupLag {
   readonly #link: ClusterLink;
   readonly #options: GroupLagOptions;
   readonly #timer: NodeJS.Timeout;
-  #partitions: readonly number[] = [];
+  #partitions: readonly number[] | undefined;
   #asking = false;
   #stopped = false;
 
@@ -44,10 +45,11 @@ export class GroupLag {
   }
 
   #ask(): void {
-    if (this.#asking || this.#stopped) return;
+    const partitions = this.#partitions;
+    if (this.#asking || this.#stopped || partitions === undefined) return;
     this.#asking = true;
     this.#link
-      .use(this.#options.timeoutMs, (cluster) => this.#lag(cluster))
+      .use(this.#options.timeoutMs, (cluster) => this.#lag(cluster, partitions))
       .then(
         (lag) => {
           if (!this.#stopped) this.#options.onLag(lag);
@@ -59,9 +61,8 @@ export class GroupLag {
       });
   }
 
-  async #lag(cluster: Cluster): Promise<bigint> {
+  async #lag(cluster: Cluster, partitions: readonly number[]): Promise<bigint> {
     const { topic, group } = this.#options;
-    const partitions = this.#partitions;
     if (partitions.length === 0) return 0n;
     const ends = await offsetsOf(cluster, topic, partitions, false);
     const starts = await offsetsOf(cluster, topic, partitions, true);

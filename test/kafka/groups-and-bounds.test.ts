@@ -124,6 +124,39 @@ describeWithKafka('Kafka beyond the contract', ({ contactPoint }) => {
     expect(seen).toEqual([slow, next]);
   }, 90_000);
 
+  it('a member that has not joined yet tells no lag: it is not behind by nothing', async () => {
+    const topic = await freshTopic(1);
+    const log = await opened(topic);
+    const group = freshGroup();
+    const [held = ''] = named('held', 1);
+    await log.append({ key: randomBytes(16), value: Buffer.from(held) });
+    let release = (): void => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const lags: Record<'first' | 'second', bigint[]> = { first: [], second: [] };
+    // Whoever is at work makes a rebalance wait, and so the other's joining.
+    const consumer = (which: 'first' | 'second', onEntries: () => Promise<void>) =>
+      new Collected().run(({ signal }) =>
+        log.consume({ group, signal, onEntries, onLag: (lag) => void lags[which].push(lag) }),
+      );
+    let isWorking = false;
+    const first = consumer('first', () => {
+      isWorking = true;
+      return released;
+    });
+    await until(async () => isWorking, 30_000);
+    const second = consumer('second', async () => {});
+    // The first tells its own at the same intervals: the second has had its chances by then.
+    const told = lags.first.length;
+    await until(async () => lags.first.length >= told + 3, 30_000);
+    expect(lags.second).toEqual([]);
+    release();
+    await until(async () => lags.second.length > 0, 60_000);
+    await first.stop();
+    await second.stop();
+  }, 120_000);
+
   it('many records come in pages, in order', async () => {
     const log = await opened(await freshTopic(1));
     const key = randomBytes(16);
