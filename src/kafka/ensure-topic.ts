@@ -5,14 +5,19 @@
  * Set on a new topic: max.message.bytes for the largest record; the time of a record is when the broker took it; with
  * three replicas or more, two must have a record before it is acknowledged, so that acks = all survives one broker.
  */
-import kafkajs, { type Kafka } from 'kafkajs';
+import { setTimeout as delay } from 'node:timers/promises';
+import kafkajs, { type Admin, type Kafka } from 'kafkajs';
 import { MailjoinError } from '../domain/errors.js';
 import { LOG_RECORD_BYTES_MAX, LOG_TIMEOUT_MS_DEFAULT } from '../domain/limits.js';
 import { type KafkaConnectOptions, kafkaClient } from './kafka-client.js';
-import { asLogError } from './kafka-errors.js';
+import { asLogError, protocolName } from './kafka-errors.js';
 
 /** What a batch of one record takes beside key and value, at most. */
 const BATCH_OVERHEAD_BYTES = 256;
+/** How often a new topic's leaders are asked for, at most until the timeout. */
+const LEADERS_MS = 50;
+/** What a broker says of a topic that it has not, or not wholly, heard of. */
+const NOT_YET = new Set(['UNKNOWN_TOPIC_OR_PARTITION', 'LEADER_NOT_AVAILABLE']);
 
 export interface EnsureTopicOptions extends KafkaConnectOptions {
   readonly topic: string;
@@ -33,13 +38,33 @@ export async function ensureTopic(options: EnsureTopicOptions): Promise<boolean>
     { name: 'message.timestamp.type', value: 'LogAppendTime' },
     ...(replicationFactor >= 3 ? [{ name: 'min.insync.replicas', value: '2' }] : []),
   ];
-  return withAdmin(kafkaClient(options), (admin) =>
-    admin.createTopics({
-      timeout: timeoutMs ?? LOG_TIMEOUT_MS_DEFAULT,
-      waitForLeaders: true,
+  const timeout = timeoutMs ?? LOG_TIMEOUT_MS_DEFAULT;
+  return withAdmin(kafkaClient(options), async (admin) => {
+    const isMade = await admin.createTopics({
+      timeout,
+      // kafkajs' own wait gives up where a broker has not yet heard of the topic at all.
+      waitForLeaders: false,
       topics: [{ topic, numPartitions: partitions, replicationFactor, configEntries }],
-    }),
-  );
+    });
+    if (isMade) await leadersOf(admin, topic, partitions, timeout);
+    return isMade;
+  });
+}
+
+/** Resolves when the broker knows a leader of every partition; fails with what it said last. */
+async function leadersOf(admin: Admin, topic: string, partitions: number, timeoutMs: number): Promise<void> {
+  const attempts = Math.ceil(timeoutMs / LEADERS_MS);
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
+      const led = topics[0]?.partitions.filter(({ leader }) => leader >= 0) ?? [];
+      if (led.length === partitions) return;
+      if (attempt >= attempts) throw new MailjoinError('LOG_UNAVAILABLE', 'a new topic has no leaders yet');
+    } catch (error) {
+      if (attempt >= attempts || !NOT_YET.has(protocolName(error) ?? '')) throw error;
+    }
+    await delay(LEADERS_MS);
+  }
 }
 
 /** Bytes of key and value that the topic takes in one record, never above LOG_RECORD_BYTES_MAX. LOG_UNAVAILABLE. */
@@ -59,10 +84,7 @@ export async function recordBytesMaxOf(kafka: Kafka, topic: string): Promise<num
   return Math.min(LOG_RECORD_BYTES_MAX, bytes - BATCH_OVERHEAD_BYTES);
 }
 
-async function withAdmin<T>(
-  kafka: Kafka,
-  task: (admin: ReturnType<Kafka['admin']>) => Promise<T>,
-): Promise<T> {
+async function withAdmin<T>(kafka: Kafka, task: (admin: Admin) => Promise<T>): Promise<T> {
   const admin = kafka.admin({ retry: { retries: 3, initialRetryTime: 100 } });
   try {
     await admin.connect();

@@ -42,6 +42,13 @@ describeWithKafka('Kafka beyond the contract', ({ contactPoint }) => {
     expect(log.recordBytesMax).toBe(LOG_RECORD_BYTES_MAX);
   });
 
+  it('many topics made at once are ready when they are told to be', async () => {
+    const topics = await Promise.all(Array.from({ length: 24 }, () => freshTopic(3)));
+    const logs = await Promise.all(topics.map(opened));
+    const places = logs.map((log) => log.append({ key: randomBytes(16), value: Buffer.from('first') }));
+    for (const { offset } of await Promise.all(places)) expect(offset).toBe(0n);
+  });
+
   it('a writer learns the bound of a topic that others made', async () => {
     const log = await opened(await narrowTopic(100_000));
     expect(log.recordBytesMax).toBeLessThan(100_000);
