@@ -10,8 +10,18 @@ export const demoCommand: Command = {
   operands: '',
   operandCountMin: 0,
   operandCountMax: 0,
-  summary: 'Fill a store of its own, join batches through a real sidecar, and check every body.',
-  settings: ['config', 'logLevel', 'store', ...CQL_SETTINGS, 'replication', 'cacheBytes', 'workers'],
+  summary:
+    'Fill a store of its own, join batches through a real sidecar, write beside it, and check every answer.',
+  settings: [
+    'config',
+    'logLevel',
+    'store',
+    ...CQL_SETTINGS,
+    'brokers',
+    'replication',
+    'cacheBytes',
+    'workers',
+  ],
   options: [
     { flag: SEED_FLAG, placeholder: 'n', meaning: 'Seed of the data set; the default is always the same.' },
   ],

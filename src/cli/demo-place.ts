@@ -1,7 +1,7 @@
 /**
  * Where a demo runs: a temporary folder for socket, key file and embedded store; with `--store cql` a keyspace of its
- * own on the cluster that the settings name, or on a Cassandra that the demo starts itself. All of it is gone after
- * close(), also when the demo failed.
+ * own on the cluster that the settings name, or on a Cassandra that the demo starts itself; a log in the folder, or on
+ * the brokers that the settings name. All of it is gone after close(), also when the demo failed.
  */
 import fs from 'node:fs';
 import os from 'node:os';
@@ -11,6 +11,7 @@ import { parseReplication } from '../cql/schema-statements.js';
 import { type CqlSession, connectCql } from '../cql/session.js';
 import { createKekFile } from '../crypto/kek-file.js';
 import { MailjoinError } from '../domain/errors.js';
+import { deleteTopic, ensureTopic } from '../kafka/ensure-topic.js';
 import { startCassandra } from '../provision/cassandra.js';
 import { Closers } from './closers.js';
 import type { Settings } from './settings.js';
@@ -18,10 +19,13 @@ import { cqlConnectOptions } from './stores.js';
 
 /** A Cassandra that has just started on a busy machine is slow at first. */
 const STORE_TIMEOUT_MS_MIN = 20_000;
+const DEMO_PARTITIONS = 3;
 
 export interface DemoPlace {
   /** The sidecar's settings. */
   readonly settings: Settings;
+  /** For people: where the log lies. */
+  readonly logPlace: string;
   close(): Promise<void>;
 }
 
@@ -40,7 +44,8 @@ export async function openDemoPlace(settings: Settings, print: (line: string) =>
       kekFile,
     };
     const placed = own.store === 'cql' ? await openKeyspace(own, print, closers) : own;
-    return { settings: placed, close: () => closers.closeAll() };
+    const { log, logPlace } = await openDemoLog(placed.brokers, closers);
+    return { settings: { ...placed, ...log }, logPlace, close: () => closers.closeAll() };
   } catch (error) {
     await closers.closeAll().catch(() => undefined);
     throw error;
@@ -56,6 +61,18 @@ function temporaryFolder(): string {
       cause,
     });
   }
+}
+
+/** A topic of its own where brokers are named, else the embedded log in the folder, also beside a real Cassandra. */
+async function openDemoLog(
+  brokers: readonly string[] | undefined,
+  closers: Closers,
+): Promise<{ readonly log: Partial<Settings>; readonly logPlace: string }> {
+  if (brokers === undefined) return { log: { log: 'embedded' }, logPlace: 'in the temporary folder' };
+  const topic = `mailjoin-demo-${Date.now().toString(36)}`;
+  await ensureTopic({ brokers, topic, partitions: DEMO_PARTITIONS, replicationFactor: 1 });
+  closers.add(() => deleteTopic({ brokers, topic }));
+  return { log: { log: 'kafka', topic }, logPlace: `in the topic ${topic} on ${brokers.join(', ')}` };
 }
 
 async function openKeyspace(

@@ -1,6 +1,7 @@
 /**
  * The demo: a data set is written, joined through a real sidecar over its socket, and every body is compared with what
- * was stored. Exit code 1 when one differs, or a backlog cost more reads than S-1 allows.
+ * was stored; then a message is committed, edited, reacted to, recalled and erased before the reader's eyes. Exit code 1
+ * when anything differs, or a backlog cost more reads than S-1 allows.
  */
 import { MailjoinClient } from '../client/index.js';
 import { KeyAdmin } from '../crypto/key-admin.js';
@@ -16,14 +17,17 @@ import { startSidecar } from './compose.js';
 import { DEMO_SEED_DEFAULT, type DemoDataset, demoDataset } from './demo-data.js';
 import { type FillCounts, fillStore } from './demo-fill.js';
 import { type DemoJoin, joinBatches } from './demo-join.js';
-import { openDemoPlace } from './demo-place.js';
+import { type DemoPlace, openDemoPlace } from './demo-place.js';
 import { demoReport } from './demo-report.js';
+import { demoWriting } from './demo-writing.js';
 import { JsonLog } from './log.js';
+import { openWriter } from './open-writer.js';
 import type { Settings } from './settings.js';
 import { loadKek, type Stores } from './stores.js';
 import { systemClock } from './system-clock.js';
 
 const STOP_WITHIN_MS = 5_000;
+const SECOND_CACHE_BYTES = 16 * 2 ** 20;
 /** Keys made at once. */
 const KEYS_AT_ONCE = 16;
 
@@ -52,7 +56,36 @@ export async function runDemo({ settings, seed, print }: DemoOptions): Promise<E
     const cold = await joinBatches(client, dataset.batches);
     const warm = await joinBatches(client, dataset.batches);
     print(`\n${demoReport(cold, warm)}`);
-    return verdict(cold, warm, print);
+    const readExit = verdict(cold, warm, print);
+    const writeExit = await write(place, client, log, print);
+    return readExit === ExitCode.OK ? writeExit : readExit;
+  } finally {
+    await closers.closeAll();
+  }
+}
+
+/** The second half: a writer beside the sidecar, and a second sidecar that sees what it writes. */
+async function write(
+  place: DemoPlace,
+  own: MailjoinClient,
+  log: Log,
+  print: (line: string) => void,
+): Promise<ExitCode> {
+  const closers = new Closers();
+  try {
+    const socket = `${place.settings.socket}.2`;
+    const second = await startSidecar({ ...place.settings, socket, cacheBytes: SECOND_CACHE_BYTES }, log);
+    closers.add(() => second.stop(STOP_WITHIN_MS));
+    const other = new MailjoinClient({ socketPath: socket });
+    closers.add(() => other.close());
+    const writer = await openWriter(place.settings, log);
+    closers.add(() => writer.close(STOP_WITHIN_MS));
+    print(`\nNow a writer; both sidecars follow the log ${place.logPlace}.\n`);
+    const wrong = await demoWriting(writer, { own, other }, print);
+    for (const text of wrong) print(`WRONG ${text}`);
+    if (wrong.length === 0)
+      print('\nEvery step was shown by both, and nothing that it replaced was served below its floor.');
+    return wrong.length === 0 ? ExitCode.OK : ExitCode.FAILED;
   } finally {
     await closers.closeAll();
   }

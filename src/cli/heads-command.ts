@@ -3,7 +3,7 @@ import { MailjoinError } from '../domain/errors.js';
 import { formatHex, formatUuid } from '../domain/ids.js';
 import { toConversationId, toTenantId } from './caller-ids.js';
 import { type Command, CQL_SETTINGS, ExitCode, type Invocation, JSON_OPTION } from './command.js';
-import { openStores } from './stores.js';
+import { openExistingStores } from './stores.js';
 import { systemClock } from './system-clock.js';
 import { textTable } from './text-table.js';
 
@@ -22,7 +22,7 @@ async function heads({ settings, operands, options, print }: Invocation): Promis
   const [tenant = '', conversation = ''] = operands;
   const tenantId = toTenantId(tenant, 'TENANT');
   const conversationId = toConversationId(conversation, 'CONVERSATION');
-  const stores = await openStores(settings, systemClock);
+  const stores = await openExistingStores(settings, systemClock);
   try {
     const head = await stores.writes.readHead(tenantId, conversationId);
     if (head === undefined) throw new MailjoinError('MESSAGE_NOT_FOUND', 'the conversation has no head');

@@ -43,6 +43,7 @@ export interface ItemCommandOf<T extends OfConversation, R> extends ItemRows<T, 
   readonly summary: string;
   /** Flags whose values are fields of the one item that operands name, by flag. */
   readonly fieldFlags?: readonly (CommandOption & { readonly field: string })[];
+  /** It changes messages that are there: one can be named by operands. */
   readonly takesOperands: boolean;
   readonly parse: (value: unknown) => T;
   readonly perform: (writer: Writer, item: T) => Promise<R>;
@@ -81,7 +82,7 @@ async function runItems<T extends OfConversation, R>(
   }
   // What a process that ends soon reserves beyond its items would be holes.
   const windowSeqs = Math.min(items.longest, SEQ_WINDOW);
-  const opened = await openWriter(settings, log, { windowSeqs });
+  const opened = await openWriter(settings, log, { windowSeqs, needsStore: of.takesOperands });
   const stop = stopSignal();
   try {
     const allDone = await writeItems<T, R>({

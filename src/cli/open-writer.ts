@@ -38,6 +38,8 @@ export interface OpenedWriter {
 export interface OpenWriterOptions {
   /** Seqs reserved at once, for a process that ends soon; see WindowAllocatorOptions. */
   readonly windowSeqs?: number;
+  /** It changes what is there already: without a store there is nothing to change. */
+  readonly needsStore?: boolean;
 }
 
 /** Fails with CONFIG_INVALID, KEY_FILE, STORE_*, SCHEMA_MISSING, BUCKET_WIDTH or LOG_UNAVAILABLE; nothing is left open. */
@@ -63,7 +65,8 @@ async function make(
 ): Promise<OpenedWriter> {
   const clock = systemClock;
   const retention = loadRetention(settings, events, clock.epochMs());
-  const kek = await loadKek(settings);
+  const { needsStore = false, ...allocation } = options;
+  const kek = await loadKek(settings, !needsStore);
   closers.add(() => kek.fill(0));
   const stores = await openStores(settings, clock);
   closers.add(() => stores.close());
@@ -95,7 +98,7 @@ async function make(
     outbox: log,
     sealer: new ConversationSealer({ keys, keyring, clock }),
     retention,
-    allocator: new WindowAllocator({ store: stores.writes, clock, ...options }),
+    allocator: new WindowAllocator({ store: stores.writes, clock, ...allocation }),
     clock,
     record: settings.record,
     onAlert: (alert) => {

@@ -29,7 +29,7 @@ export const recoverCommand: Command = {
 };
 
 async function recover({ settings, log, options, print }: Invocation): Promise<ExitCode> {
-  const opened = await openWriter(settings, log, { windowSeqs: 1 });
+  const opened = await openWriter(settings, log, { windowSeqs: 1, needsStore: true });
   const stop = stopSignal();
   try {
     const report = await opened.writer.recover(opened.log, stop.signal);

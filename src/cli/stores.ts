@@ -20,7 +20,7 @@ export interface Stores {
   readonly keys: KeyStore;
   readonly writes: WriteStore;
   readonly sampler: RowSampler;
-  /** The log in the embedded store's file, closed with it. */
+  /** The log in an embedded store's file, closed with the stores. */
   readonly log: (Outbox & LogReader) | undefined;
   /** For people: where messages lie. */
   readonly place: string;
@@ -58,14 +58,19 @@ export async function openStores(
     clock,
     onStatement,
   });
+  // Only the demo does this: a log of one machine beside a store of many (load-settings.ts refuses it).
+  const besides = settings.log === 'embedded' ? await openEmbedded(settings.dataDir, clock) : undefined;
   return {
     messages,
     keys,
     writes,
     sampler,
-    log: undefined,
+    log: besides?.log,
     place: `keyspace ${settings.keyspace}`,
-    close: () => messages.close(),
+    close: async () => {
+      await besides?.close();
+      await messages.close();
+    },
   };
 }
 

@@ -67,6 +67,14 @@ async function leadersOf(admin: Admin, topic: string, partitions: number, timeou
   }
 }
 
+/** Deletes a topic and all that is in it: what was made for a while. LOG_UNAVAILABLE. */
+export async function deleteTopic({
+  topic,
+  ...connect
+}: KafkaConnectOptions & { topic: string }): Promise<void> {
+  await withAdmin(kafkaClient(connect), (admin) => admin.deleteTopics({ topics: [topic] }));
+}
+
 /** Bytes of key and value that the topic takes in one record, never above LOG_RECORD_BYTES_MAX. LOG_UNAVAILABLE. */
 export async function recordBytesMaxOf(kafka: Kafka, topic: string): Promise<number> {
   const name = 'max.message.bytes';

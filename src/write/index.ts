@@ -1,6 +1,6 @@
 /**
- * `mailjoin/store`: the write side as a library. A Writer is made over ports (a store, a log, a sealer); the package's
- * adapters implement them. What is exported here is what a process that writes messages needs, and nothing of how it is done.
+ * What `mailjoin/store` (src/cli/library.ts, which adds the opening of stores and logs) has of the write side: what a
+ * process that writes messages needs, and nothing of how it is done. A Writer is made over ports (a store, a log, a sealer).
  *
  *     const writer = new Writer({ messages, writes, outbox, sealer, retention, clock, onAlert });
  *     const { messageId, seq } = await writer.commit({ tenantId, conversationId, senderId, clientMessageId, payload });
