@@ -10,6 +10,7 @@ import { LocalKeyProvider } from '../crypto/local-key-provider.js';
 import { REGION_LEASE_MS_DEFAULT } from '../domain/limits.js';
 import type { DekId } from '../domain/message.js';
 import type { BodyCacheStats } from '../domain/ports.js';
+import { HistoryReader } from '../history/history-reader.js';
 import { ConversationsInUse } from '../join/conversations-in-use.js';
 import { fixedAge } from '../join/freshness.js';
 import { Joiner } from '../join/joiner.js';
@@ -36,6 +37,7 @@ const MISSED_POLLS_MAX = 3;
 export interface Sidecar {
   readonly server: Server;
   readonly joiner: Joiner;
+  readonly history: HistoryReader;
   readonly stores: Stores;
   cacheStats(): BodyCacheStats;
   /** Stops serving and closes every part; resolves to the requests that the deadline cut off. */
@@ -115,6 +117,10 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Sid
   watcher.start();
 
   const inUse = settings.warm && reader !== undefined ? new ConversationsInUse(clock) : undefined;
+  const onFailure = (code: string, error: unknown) => {
+    metrics.countFailure(code);
+    log.write('warn', 'join_failure', { code, error: error instanceof Error ? error.name : typeof error });
+  };
   const joiner = new Joiner({
     store: stores.messages,
     cache,
@@ -125,10 +131,7 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Sid
     allowUnsealed: settings.allowUnsealed,
     freshness: logged ?? fixedAge(settings.cacheAgeMs),
     inUse,
-    onFailure: (code, error) => {
-      metrics.countFailure(code);
-      log.write('warn', 'join_failure', { code, error: error instanceof Error ? error.name : typeof error });
-    },
+    onFailure,
   });
 
   const followed =
@@ -150,6 +153,18 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Sid
   });
   followed?.start();
 
+  const history = new HistoryReader({
+    buckets: stores.buckets,
+    heads: stores.writes,
+    joiner,
+    clock,
+    onAlert: (alert) => {
+      metrics.countHistoryAlert(alert);
+      log.write('warn', 'history_alert', { alert });
+    },
+    onFailure,
+  });
+
   const watcherAgeMsMax = MISSED_POLLS_MAX * settings.keyPollMs + settings.storeTimeoutMs;
   const readiness = new Readiness(
     [
@@ -170,6 +185,7 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Sid
     socketPath: settings.socket,
     socketMode: settings.socketMode,
     joiner,
+    history,
     admission,
     readiness,
     metrics,
@@ -197,6 +213,7 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Sid
   return {
     server,
     joiner,
+    history,
     stores,
     cacheStats: () => cache.stats(),
     stop: async (withinMs) => {

@@ -8,6 +8,7 @@ import type { CqlConnectOptions } from '../cql/options.js';
 import type { StatementObserver } from '../cql/statement.js';
 import { createKekFile, loadKekFile } from '../crypto/kek-file.js';
 import { MailjoinError } from '../domain/errors.js';
+import type { BucketReader } from '../domain/history-ports.js';
 import type { Clock, KeyStore, MessageStore } from '../domain/ports.js';
 import type { RowSampler } from '../domain/row-sampling.js';
 import type { LogReader, Outbox, WriteStore } from '../domain/write-ports.js';
@@ -20,6 +21,8 @@ export interface Stores {
   readonly keys: KeyStore;
   readonly writes: WriteStore;
   readonly sampler: RowSampler;
+  /** For history pages. */
+  readonly buckets: BucketReader;
   /** The log in an embedded store's file, closed with the stores. */
   readonly log: (Outbox & LogReader) | undefined;
   /** For people: where messages lie. */
@@ -47,12 +50,13 @@ export async function openStores(
       keys: opened.keys,
       writes: opened.writes,
       sampler: opened.sampler,
+      buckets: opened.buckets,
       log: opened.log,
       place,
       close: () => opened.close(),
     };
   }
-  const { messages, keys, writes, sampler } = await openCqlStores({
+  const { messages, keys, writes, sampler, buckets } = await openCqlStores({
     ...cqlConnectOptions(settings),
     keyspace: settings.keyspace,
     clock,
@@ -65,6 +69,7 @@ export async function openStores(
     keys,
     writes,
     sampler,
+    buckets,
     log: besides?.log,
     place: `keyspace ${settings.keyspace}`,
     close: async () => {

@@ -16,6 +16,7 @@ import { exchange, type Message } from './call.js';
 import type { Response } from './connection.js';
 import { ConnectionPool } from './connection-pool.js';
 import { checkRequestBytes, encodeJoinRequest } from './encode-request.js';
+import { type HistoryPage, type HistoryRequest, historyMessage } from './history-call.js';
 import {
   type CallOptions,
   callTimes,
@@ -95,6 +96,18 @@ export class MailjoinClient {
     return new JoinResult(entries, responses);
   }
 
+  /**
+   * One page of a conversation. `hasMore` and `nextAnchor` lead to the next; a `hole` ends the scrolling, and its
+   * `continueAnchor` goes on behind it. Rejects as `join` does, and with the store's coded errors.
+   */
+  async history(request: HistoryRequest, options: CallOptions = {}): Promise<HistoryPage> {
+    const kind = 'MAILBOX_BATCH';
+    const times = callTimes({ ...request, kind }, options.timeoutMs ?? this.timeoutMs, CLIENT_GRACE_MS);
+    const startedMs = performance.now();
+    const message = historyMessage(request, startedMs + times.deadlineMs);
+    return this.tried(message, startedMs + times.timeoutMs, options);
+  }
+
   /** Whether the process lives: GET /healthz. */
   health(options: CallOptions = {}): Promise<Probe> {
     return this.probe('/healthz', options);
@@ -118,14 +131,18 @@ export class MailjoinClient {
     return exchange(this.pool, probeMessage(path), timeoutMs, options.signal);
   }
 
-  /** One request for the entries of `indexes` (undefined = all), with its retries. */
-  private async round(
+  /** One request for the entries of `indexes` (undefined = all). */
+  private round(
     prepared: PreparedJoin,
     indexes: readonly number[] | undefined,
     { deadlineAtMs, timeoutAtMs }: CallLimits,
     options: CallOptions,
   ): Promise<DecodedResponse> {
-    const message = new JoinMessage(prepared, indexes, deadlineAtMs);
+    return this.tried(new JoinMessage(prepared, indexes, deadlineAtMs), timeoutAtMs, options);
+  }
+
+  /** One message, with its retries. */
+  private async tried<T>(message: Message<T>, timeoutAtMs: number, options: CallOptions): Promise<T> {
     const retries = options.retries ?? this.retries;
     for (let attempt = 0; ; attempt++) {
       try {

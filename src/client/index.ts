@@ -11,7 +11,9 @@
 export type { Receipt } from '../codec/join-outcome.js';
 export type { MessageBody, Reactions } from '../codec/message-body.js';
 export { type ErrorCode, MailjoinError } from '../domain/errors.js';
+export type { HistoryHole, HistoryStopName } from '../domain/history.js';
 export { type ClientOptions, MailjoinClient } from './client.js';
+export type { HistoryEntry, HistoryPage, HistoryRequest } from './history-call.js';
 export type { CallOptions, JoinEntry, JoinFloor, JoinRequest } from './join-request.js';
 export type { EntryOutcome, JoinResult, ResultName } from './join-result.js';
 export { decodeMessageBody } from './message-body.js';

@@ -108,7 +108,8 @@ function checkEntry(entry: JoinEntry): number {
   return checkId(conversationId, 'conversationId') + checkId(messageId, 'messageId') + floorBytes;
 }
 
-function checkAmount(value: number | undefined, name: string): void {
+/** A TypeError for an amount that is none. */
+export function checkAmount(value: number | undefined, name: string): void {
   if (value !== undefined && !(value >= 1 && Number.isFinite(value))) {
     throw new TypeError(`${name} must be a number from 1`);
   }
@@ -140,7 +141,11 @@ export interface CallTimes {
  * Who names neither gets the kind's deadline and the grace behind it; a timeout alone lowers an unnamed deadline, so
  * that partial results arrive before it.
  */
-export function callTimes(request: JoinRequest, timeoutMs: number | undefined, graceMs: number): CallTimes {
+export function callTimes(
+  request: Pick<JoinRequest, 'kind' | 'deadlineMs'>,
+  timeoutMs: number | undefined,
+  graceMs: number,
+): CallTimes {
   checkAmount(timeoutMs, 'timeoutMs');
   if (request.deadlineMs !== undefined) {
     const deadlineMs = Math.ceil(request.deadlineMs);

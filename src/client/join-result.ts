@@ -192,7 +192,8 @@ function readResult(reader: WireReader, response: DecodedResponse, index: number
   response.codes[index] = code > ResultCode.INVALID ? ResultCode.UNAVAILABLE : code;
 }
 
-function readReceipt(reader: WireReader): Receipt {
+/** A Receipt: the whole of what is left in the reader. */
+export function readReceipt(reader: WireReader): Receipt {
   const receipt = emptyReceipt();
   for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
     const field = (tag & 7) === VARINT ? RECEIPT_FIELDS[(tag >>> 3) - 1] : undefined;

@@ -17,7 +17,8 @@ const INTEGER = /^-?[0-9]{1,20}$/;
 /** A control character that is no white space. */
 const CONTROL = /[^\P{Cc}\s]/u;
 
-const DIALECT: Dialect = {
+/** How JSON writes ids and numbers. */
+export const JSON_DIALECT: Dialect = {
   uuid: (value) => (typeof value === 'string' ? parseUuid(value) : undefined),
   id: (value) => (typeof value === 'string' && HEX.test(value) ? Buffer.from(value, 'hex') : undefined),
   integer(value) {
@@ -29,13 +30,16 @@ const DIALECT: Dialect = {
 
 /** Decodes the JSON form of JoinRequest. Throws what decodeJoinRequest throws. */
 export function decodeJoinRequestJson(bytes: Uint8Array): JoinRequest {
-  let value: unknown;
+  return requestOf(parseJson(bytes), JSON_DIALECT);
+}
+
+/** The value of a JSON text, or REQUEST_MALFORMED. */
+export function parseJson(bytes: Uint8Array): unknown {
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (error) {
     throw new MailjoinError('REQUEST_MALFORMED', 'not JSON in UTF-8', { cause: error });
   }
-  return requestOf(value, DIALECT);
 }
 
 /** Encodes the JSON form of JoinResponse. */

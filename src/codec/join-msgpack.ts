@@ -17,7 +17,8 @@ function binOf(value: unknown): Uint8Array | undefined {
   return value instanceof Uint8Array ? value : undefined;
 }
 
-const DIALECT: Dialect = {
+/** How MessagePack writes ids and numbers. */
+export const MSGPACK_DIALECT: Dialect = {
   uuid: binOf,
   id: binOf,
   integer(value) {
@@ -30,13 +31,21 @@ const DIALECT: Dialect = {
 
 /** Decodes the MessagePack form of JoinRequest. Throws what decodeJoinRequest throws. */
 export function decodeJoinRequestMsgpack(bytes: Uint8Array): JoinRequest {
-  let value: unknown;
+  return requestOf(parseMsgpack(bytes), MSGPACK_DIALECT);
+}
+
+/** The value of one MessagePack message, or REQUEST_MALFORMED. */
+export function parseMsgpack(bytes: Uint8Array): unknown {
   try {
-    value = unpackr.unpack(bytes);
+    return unpackr.unpack(bytes);
   } catch (error) {
     throw new MailjoinError('REQUEST_MALFORMED', 'not one MessagePack value', { cause: error });
   }
-  return requestOf(value, DIALECT);
+}
+
+/** A value as MessagePack. */
+export function packMsgpack(value: Record<string, unknown>): Buffer {
+  return packr.pack(value);
 }
 
 /** Encodes the MessagePack form of JoinResponse. */
@@ -48,7 +57,7 @@ export function encodeJoinResponseMsgpack(outcome: JoinOutcome): Buffer {
     if (result === ResultCode.INVALID) return { result, reason: entries.reason[index] as number };
     return body === 0 ? { result } : { result, body };
   });
-  return packr.pack({
+  return packMsgpack({
     contract_version: CONTRACT_VERSION,
     results,
     bodies: bodies.views(),

@@ -38,7 +38,7 @@ const INSERT_COLUMNS = [
 // A row lives as long as the first of its writes to expire (D8): created_at tells of the insert, payload and state of
 // an edit, state of a recall.
 export const RECORD_SELECTION = `conversation_seq, ${INSERT_COLUMNS.join(', ')}, TTL(created_at) AS created_ttl, TTL(payload_or_ciphertext) AS payload_ttl, TTL(state) AS state_ttl`;
-const SUMMARY_SELECTION = 'conversation_seq, counts, summary_version, updated_at';
+export const SUMMARY_SELECTION = 'conversation_seq, counts, summary_version, updated_at';
 
 /** A write of a row that expires, and of one that does not: TTL 0 is never bound (D8). */
 export interface WriteStatements {

@@ -4,6 +4,7 @@
  */
 import { MailjoinError } from '../domain/errors.js';
 import type { Clock } from '../domain/ports.js';
+import { CqlBucketReader } from './bucket-reader.js';
 import { requireBucketWidth } from './bucket-width.js';
 import { CqlKeyStore } from './key-store.js';
 import { liveTables } from './live-schema.js';
@@ -25,6 +26,7 @@ export interface CqlStores {
   readonly keys: CqlKeyStore;
   readonly writes: CqlWriteStore;
   readonly sampler: CqlRowSampler;
+  readonly buckets: CqlBucketReader;
 }
 
 async function requireTables(session: CqlSession, keyspace: string): Promise<void> {
@@ -52,5 +54,6 @@ export async function openCqlStores(options: CqlOptions): Promise<CqlStores> {
     keys: new CqlKeyStore(session, keyspace, clock),
     writes: new CqlWriteStore(session, keyspace),
     sampler: new CqlRowSampler(session, keyspace),
+    buckets: new CqlBucketReader(session, keyspace, clock),
   };
 }

@@ -3,8 +3,11 @@
  * each is prepared once; nothing that comes from a request is ever part of a text.
  */
 
-/** What a statement does to its table; 'range', 'covering' and 'in' are the planner's shapes (R4.3). */
-export type StatementShape = 'range' | 'covering' | 'in' | 'select' | 'insert' | 'update' | 'ddl';
+/**
+ * What a statement does to its table; 'range', 'covering' and 'in' are the planner's shapes (R4.3), 'bucket' is history's
+ * bounded read (R4.1).
+ */
+export type StatementShape = 'range' | 'covering' | 'in' | 'bucket' | 'select' | 'insert' | 'update' | 'ddl';
 
 export interface CqlStatement {
   readonly cql: string;

@@ -37,6 +37,23 @@ export const GROUP_READS_MAX = 256;
 /** Group reads that backlogs leave free, so that they never starve live delivery. */
 export const GROUP_READS_PUSH_RESERVE = 64;
 
+/** Messages of one history page (R4.1); 0 asks for the default, more are lowered to the maximum. */
+export const HISTORY_LIMIT_DEFAULT = 50;
+export const HISTORY_LIMIT_MAX = 200;
+/** Empty buckets in a row that a page scans; the last of them ends it, with an alert (R4.1, D4, S-3). */
+export const HISTORY_MAX_EMPTY_BUCKET_SCAN = 8;
+/**
+ * Empty buckets above the head after which nothing is taken to lie beyond: the head lags behind the newest messages (D3),
+ * and one bucket between may be a window that a crash has lost.
+ */
+export const HISTORY_EMPTY_ABOVE_HEAD = 2;
+/** Buckets above the head in which the newest page looks for its start; a head further behind is an alert. */
+export const HISTORY_ABOVE_HEAD_MAX = 64;
+/** Rows of a further read of the same bucket, when rows that are not shown have used up the first one. */
+export const HISTORY_READ_ROWS_MAX = 512;
+/** Bounded reads of buckets under way at once; further ones wait. */
+export const HISTORY_READS_MAX = 64;
+
 /** Batches in flight at once; beyond it → OVERLOADED (503). PUSH_EVENTS may use all, MAILBOX_BATCH all but the reserve. */
 export const BATCHES_MAX = 1_024;
 /** Batches that MAILBOX_BATCH leaves free, so that backlogs never starve live delivery. */
@@ -239,6 +256,8 @@ export const INPUT_FAILURES_MAX = 20;
 export const HEADS_CLOSE_MS = 10_000;
 
 assert(BATCHES_PUSH_RESERVE < BATCHES_MAX);
+assert(HISTORY_LIMIT_MAX < HISTORY_READ_ROWS_MAX && HISTORY_READ_ROWS_MAX <= PARTITION_ROWS_MAX);
+assert(HISTORY_EMPTY_ABOVE_HEAD < HISTORY_MAX_EMPTY_BUCKET_SCAN);
 assert(GROUP_READS_PUSH_RESERVE < GROUP_READS_MAX);
 assert(LOG_RECORD_BYTES_MAX <= LOG_WAITING_BYTES_MAX);
 assert(RESPONSE_BYTES_DEFAULT <= RESPONSE_BYTES_MAX);

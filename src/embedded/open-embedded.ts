@@ -2,6 +2,7 @@
  * Opens the embedded stores on one file. Several processes may have the same directory open at once.
  */
 import type { Clock } from '../domain/ports.js';
+import { EmbeddedBucketReader } from './bucket-reader.js';
 import { EmbeddedLog } from './embedded-log.js';
 import { Environment } from './environment.js';
 import { EmbeddedKeyStore } from './key-store.js';
@@ -17,6 +18,7 @@ export interface OpenedEmbedded {
   readonly writes: EmbeddedWriteStore;
   readonly log: EmbeddedLog;
   readonly sampler: EmbeddedRowSampler;
+  readonly buckets: EmbeddedBucketReader;
   /** Closes the file for all; store.close() does the same. */
   close(): Promise<void>;
 }
@@ -41,6 +43,7 @@ export async function openEmbedded(directory: string, clock: Clock): Promise<Ope
     writes: new EmbeddedWriteStore(environment, clock),
     log,
     sampler: new EmbeddedRowSampler(environment, clock),
+    buckets: new EmbeddedBucketReader(environment, clock),
     close: async () => {
       await log.close();
       await environment.close();

@@ -11,7 +11,7 @@ import type { JoinRequest } from '../codec/join-request.js';
 import { type ConversationId, equalIdAt, ID_BYTES, type MessageId, type TenantId } from '../domain/ids.js';
 import { FLIGHTS_MAX, GROUP_READS_MAX, GROUP_READS_PUSH_RESERVE } from '../domain/limits.js';
 import type { Coordinates, MessageRecord, ReactionSummary } from '../domain/message.js';
-import { type Floor, type MessageAt, NO_BODY, type ReadCost } from '../domain/ports.js';
+import { type Floor, type GroupRows, type MessageAt, NO_BODY, type ReadCost } from '../domain/ports.js';
 import { ResultCode } from '../domain/result.js';
 import { bucketOf } from '../domain/seq.js';
 import { Batch } from './batch.js';
@@ -26,6 +26,9 @@ export interface JoinerOptions extends Omit<FetchContext, 'flights' | 'gate'> {
   /** Told of every conversation that a batch asks for, when somebody wants to know. */
   readonly inUse?: ConversationsInUse | undefined;
 }
+
+/** Rows of one conversation that need no read, by bucket. */
+export type GivenRows = ReadonlyMap<bigint, GroupRows>;
 
 /** What rows out of the log cost the store. */
 const NO_COST: ReadCost = {
@@ -65,18 +68,20 @@ export class Joiner {
    * Joins a batch. Resolves with every entry settled, at the request's deadline at the latest; what store, keys or
    * workers fail at becomes the results of the entries concerned. `decodeMicros` (for the receipt) counts against the
    * deadline; `mayHold` is asked before the response takes that many bytes of memory: bodies refused are DEFERRED.
+   * `given`: rows that were read already (history pages); what they settle is not read again.
    */
   async join(
     request: JoinRequest,
     decodeMicros = 0,
     mayHold?: (bytes: number) => boolean,
+    given?: GivenRows,
   ): Promise<JoinOutcome> {
     const { clock } = this.context;
     const startedMs = clock.nowMs();
     const batch = new Batch(request, mayHold);
     this.batches++;
     try {
-      this.plan(batch, startedMs);
+      this.plan(batch, startedMs, given);
       batch.receipt.decodeMicros = decodeMicros;
       batch.receipt.planMicros = (clock.nowMs() - startedMs) * 1000;
       if (!batch.isSettled) {
@@ -163,7 +168,7 @@ export class Joiner {
    * Copies the hits, joins flights under way, and starts the others. What throws on the way (memory may be short) leaves
    * no flight behind that nobody flies.
    */
-  private plan(batch: Batch, nowMs: number): void {
+  private plan(batch: Batch, nowMs: number, given?: GivenRows): void {
     const { cache } = this.context;
     const { receipt } = batch;
     this.context.freshness.check(nowMs);
@@ -182,7 +187,7 @@ export class Joiner {
       }
     } finally {
       receipt.groups = misses.groups.length;
-      for (const group of misses.groups) void fetchGroup(this.context, group);
+      for (const group of misses.groups) void fetchGroup(this.context, group, given?.get(group.bucket));
     }
   }
 

@@ -1,5 +1,5 @@
 /**
- * Writes one small, whole answer in one cork: errors, health, metrics. Joins are answered by JoinExchange, which
+ * Writes one small, whole answer in one cork: errors, health, metrics. Joins and pages are answered by Exchange, which
  * also waits for slow readers. The response must not be used afterwards.
  */
 

@@ -7,7 +7,6 @@
  */
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { JoinOutcome, Receipt } from '../codec/join-outcome.js';
-import { RequestKind } from '../domain/entries.js';
 import { ERROR_TABLE, type ErrorCode } from '../domain/errors.js';
 import type { BodyCacheStats } from '../domain/ports.js';
 import { RESULT_CODE_COUNT, ResultCode, resultName } from '../domain/result.js';
@@ -84,12 +83,11 @@ const LOG_RECORD_KINDS: readonly (readonly [string, keyof LogFigures])[] = [
   ['skipped', 'skipped'],
 ];
 
-const KIND_NAMES: Readonly<Record<RequestKind, string>> = {
-  [RequestKind.MAILBOX_BATCH]: 'MAILBOX_BATCH',
-  [RequestKind.PUSH_EVENTS]: 'PUSH_EVENTS',
-};
-/** The kind of a request that was refused before its kind was known. */
-export const KIND_NONE = 'NONE';
+/** What a request was for: the kinds of the join, and the other routes. */
+const REQUEST_NAMES = ['MAILBOX_BATCH', 'PUSH_EVENTS', 'HISTORY'] as const;
+export type RequestName = (typeof REQUEST_NAMES)[number];
+/** The name of a request that was refused before its kind was known. */
+const NAME_NONE = 'NONE';
 
 /** What the join's receipt says of a stage. */
 const STAGE_OF_RECEIPT: readonly (readonly [Stage, keyof Receipt])[] = [
@@ -122,9 +120,10 @@ export class Metrics {
   private readonly registry = new Registry();
   /** Counted in plain memory, since they are touched by every batch; prom-client is told at the page. */
   private readonly requestTotals = new Map<string, Map<string, number>>();
-  private readonly resultTotals: Readonly<Record<RequestKind, Float64Array>> = {
-    [RequestKind.MAILBOX_BATCH]: new Float64Array(RESULT_CODE_COUNT),
-    [RequestKind.PUSH_EVENTS]: new Float64Array(RESULT_CODE_COUNT),
+  private readonly resultTotals: Readonly<Record<RequestName, Float64Array>> = {
+    MAILBOX_BATCH: new Float64Array(RESULT_CODE_COUNT),
+    PUSH_EVENTS: new Float64Array(RESULT_CODE_COUNT),
+    HISTORY: new Float64Array(RESULT_CODE_COUNT),
   };
   private readonly planned: Counter<'shape'>;
   private readonly statements: Counter<'table' | 'shape' | 'page'>;
@@ -136,6 +135,7 @@ export class Metrics {
   private readonly failures: Counter<'code'>;
   private readonly aborted: Counter;
   private readonly dropped: Counter;
+  private readonly historyAlerts: Counter<'alert'>;
 
   constructor() {
     const registers = [this.registry];
@@ -156,6 +156,12 @@ export class Metrics {
     this.flightsJoined = counter('flights_joined_total', 'Messages another batch was fetching already', []);
     this.failures = counter('failures_total', 'Failures beneath a batch', ['code']);
     this.aborted = counter('aborted_total', 'Requests whose caller went away', []);
+    this.historyAlerts = counter(
+      'history_alerts_total',
+      'Pages that a hole ended, and heads far behind (S-3)',
+      ['alert'],
+    );
+    for (const alert of ['hole', 'head_behind']) this.historyAlerts.inc({ alert }, 0);
     this.dropped = counter('slow_readers_dropped_total', 'Responses dropped, taken too slowly', []);
   }
 
@@ -223,9 +229,9 @@ export class Metrics {
     collectDefaultMetrics({ register: this.registry });
   }
 
-  /** Counts a request of the join route; `code` is OK or an error's. */
-  countRequest(kind: RequestKind | undefined, code: 'OK' | ErrorCode): void {
-    const name = kind === undefined ? KIND_NONE : KIND_NAMES[kind];
+  /** Counts a request of a posting route; `code` is OK or an error's. */
+  countRequest(known: RequestName | undefined, code: 'OK' | ErrorCode): void {
+    const name = known ?? NAME_NONE;
     let codes = this.requestTotals.get(name);
     if (codes === undefined) {
       codes = new Map();
@@ -235,9 +241,9 @@ export class Metrics {
   }
 
   /** Counts what a batch brought and cost. */
-  countBatch(kind: RequestKind, outcome: JoinOutcome): void {
+  countBatch(name: RequestName, outcome: JoinOutcome): void {
     const { entries, receipt } = outcome;
-    const totals = this.resultTotals[kind];
+    const totals = this.resultTotals[name];
     for (let index = 0; index < entries.count; index++) {
       const code = entries.code[index] as number;
       totals[code] = (totals[code] as number) + 1;
@@ -260,6 +266,11 @@ export class Metrics {
     this.statements.inc({ table, shape, page: isFurtherPage ? 'further' : 'first' });
   }
 
+  /** S-3's alert: a fixed set of words. */
+  countHistoryAlert(alert: string): void {
+    this.historyAlerts.inc({ alert });
+  }
+
   countAborted(): void {
     this.aborted.inc();
   }
@@ -279,7 +290,7 @@ export class Metrics {
     const { requestTotals, resultTotals } = this;
     new Counter({
       name: 'mailjoin_requests_total',
-      help: 'Requests of the join route by outcome',
+      help: 'Requests of the joining and paging routes by outcome',
       labelNames: ['kind', 'code'],
       registers,
       collect() {
@@ -296,9 +307,9 @@ export class Metrics {
       registers,
       collect() {
         this.reset();
-        for (const kind of [RequestKind.MAILBOX_BATCH, RequestKind.PUSH_EVENTS]) {
+        for (const kind of REQUEST_NAMES) {
           for (let code: number = ResultCode.OK; code < RESULT_CODE_COUNT; code++) {
-            this.inc({ kind: KIND_NAMES[kind], result: resultName(code) }, resultTotals[kind][code]);
+            this.inc({ kind, result: resultName(code) }, resultTotals[kind][code]);
           }
         }
       },
@@ -322,7 +333,7 @@ export class Metrics {
   private countReads(receipt: Receipt): void {
     this.bodyBytes.inc(receipt.bodyBytes);
     if (receipt.flightsJoined > 0) this.flightsJoined.inc(receipt.flightsJoined);
-    if (receipt.groups === 0) return;
+    if (receipt.groups === 0 && receipt.rangeStatements === 0) return;
     this.planned.inc({ shape: 'range' }, receipt.rangeStatements);
     this.planned.inc({ shape: 'covering' }, receipt.coveringStatements);
     this.planned.inc({ shape: 'in' }, receipt.inStatements);

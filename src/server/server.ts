@@ -1,7 +1,7 @@
 /**
  * The HTTP server on its Unix socket: routes, the life of its socket file, and a clean stop (B29).
  *
- * Routes: POST /v1/join; GET and HEAD /healthz (the process lives), /readyz (it can answer joins), /metrics.
+ * Routes: POST /v1/join and /v1/history; GET and HEAD /healthz (the process lives), /readyz (it can answer joins), /metrics.
  * A stop takes the socket file away, refuses what is new or still arriving with SHUTTING_DOWN, waits for the batches
  * in flight until a deadline, then closes every connection. Owner: the main thread.
  */
@@ -10,11 +10,12 @@ import { MailjoinError } from '../domain/errors.js';
 import type { Clock } from '../domain/ports.js';
 import type { Admission } from './admission.js';
 import { type Answer, errorAnswer, sendAnswer } from './answer.js';
-import { type ExchangeContext, JoinExchange, type JoinService } from './join-exchange.js';
+import { Exchange, type ExchangeContext } from './exchange.js';
 import type { Log } from './log.js';
 import { responseMediaType } from './media-type.js';
 import type { Metrics } from './metrics.js';
 import type { Readiness } from './readiness.js';
+import { type HistoryService, historyRoute, type JoinService, joinRoute, type Route } from './routes.js';
 import { claimSocketFile, removeSocketFile, type SocketFile } from './socket-file.js';
 
 /** How often slow readers are looked for. */
@@ -25,6 +26,8 @@ export interface ServerOptions {
   /** Permission bits of the socket file: who may connect, and so name any tenant. */
   readonly socketMode: number;
   readonly joiner: JoinService;
+  /** Where history pages are served. */
+  readonly history?: HistoryService | undefined;
   readonly admission: Admission;
   readonly readiness: Readiness;
   readonly metrics: Metrics;
@@ -36,7 +39,7 @@ export class Server {
   private readonly options: ServerOptions;
   private readonly app: TemplatedApp;
   private readonly context: ExchangeContext;
-  private readonly exchanges = new Set<JoinExchange>();
+  private readonly exchanges = new Set<Exchange>();
   private stopping = false;
   private connectionCount = 0;
   private listenSocket: uWS.us_listen_socket | undefined;
@@ -48,7 +51,6 @@ export class Server {
     this.options = options;
     const server = this;
     this.context = {
-      joiner: options.joiner,
       admission: options.admission,
       metrics: options.metrics,
       clock: options.clock,
@@ -67,7 +69,7 @@ export class Server {
     return this.connectionCount;
   }
 
-  /** Requests of the join route that have begun and not ended. */
+  /** Requests of the posting routes that have begun and not ended. */
   get requestsInFlight(): number {
     return this.exchanges.size;
   }
@@ -121,12 +123,9 @@ export class Server {
   }
 
   private route(): void {
-    this.app.post('/v1/join', (res, req) => {
-      const exchange = new JoinExchange(this.context, res);
-      this.exchanges.add(exchange);
-      exchange.begin(req);
-    });
-    this.app.any('/v1/join', (res, req) => this.refuse(res, req, 'METHOD', 'POST'));
+    const { joiner, history, metrics } = this.options;
+    this.post('/v1/join', joinRoute(joiner, metrics));
+    if (history !== undefined) this.post('/v1/history', historyRoute(history, metrics));
     this.page('/healthz', () => Promise.resolve({ status: 200, contentType: 'text/plain', body: 'ok\n' }));
     this.page('/readyz', () => this.readyPage());
     this.page('/metrics', async () => {
@@ -139,6 +138,15 @@ export class Server {
     };
     // The typings say Number, the object; the library passes +1 or -1.
     this.app.filter((res, change) => countConnection(res, Number(change)));
+  }
+
+  private post(path: string, route: Route): void {
+    this.app.post(path, (res, req) => {
+      const exchange = new Exchange(this.context, route, res);
+      this.exchanges.add(exchange);
+      exchange.begin(req);
+    });
+    this.app.any(path, (res, req) => this.refuse(res, req, 'METHOD', 'POST'));
   }
 
   private page(path: string, make: () => Promise<Answer>): void {
@@ -184,7 +192,7 @@ export class Server {
     });
   }
 
-  private onEnded(exchange: JoinExchange): void {
+  private onEnded(exchange: Exchange): void {
     this.exchanges.delete(exchange);
     if (this.exchanges.size === 0) this.whenIdle?.();
   }

@@ -11,10 +11,10 @@ import { RequestKind } from '../../src/domain/entries.js';
 import type { BodyCacheStats, Clock } from '../../src/domain/ports.js';
 import { ResultCode } from '../../src/domain/result.js';
 import { ADMISSION_DEFAULT, Admission, type AdmissionLimits } from '../../src/server/admission.js';
-import type { JoinService } from '../../src/server/join-exchange.js';
 import { SILENT_LOG } from '../../src/server/log.js';
 import { Metrics } from '../../src/server/metrics.js';
 import { Readiness, type ReadyCheck } from '../../src/server/readiness.js';
+import type { JoinService } from '../../src/server/routes.js';
 import { Server } from '../../src/server/server.js';
 
 export const TENANT = Buffer.from('00112233445566778899aabbccddeeff', 'hex');

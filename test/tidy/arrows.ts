@@ -9,7 +9,7 @@ export const ARROWS: Readonly<Record<string, readonly string[]>> = {
   join: ['domain', 'codec'],
   follow: ['domain', 'codec', 'join'],
   write: ['domain', 'codec'],
-  history: ['domain', 'codec'],
+  history: ['domain', 'codec', 'join'],
   archive: ['domain', 'codec', 'write'],
   cache: ['domain'],
   crypto: ['domain'],

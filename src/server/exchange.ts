@@ -1,7 +1,7 @@
 /**
- * One POST /v1/join, from its headers to the last byte that its caller takes.
+ * One POST of a route (routes.ts), from its headers to the last byte that its caller takes.
  *
- *     RECEIVING ──last chunk──▶ JOINING ──outcome──▶ WRITING ──taken──▶ ENDED
+ *     RECEIVING ──last chunk──▶ WORKING ──outcome──▶ WRITING ──taken──▶ ENDED
  *         │                        │                    │
  *         └──refused, aborted──────┴──refused───────────┴──aborted, too slow──▶ ENDED
  *
@@ -13,9 +13,6 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { strict as assert } from 'node:assert';
 import type { MediaType } from '../codec/error-response.js';
-import type { JoinOutcome } from '../codec/join-outcome.js';
-import type { JoinRequest } from '../codec/join-request.js';
-import type { RequestKind } from '../domain/entries.js';
 import { MailjoinError } from '../domain/errors.js';
 import { RESPONSE_DRAIN_MS_MAX } from '../domain/limits.js';
 import type { Clock } from '../domain/ports.js';
@@ -23,20 +20,13 @@ import type { Admission } from './admission.js';
 import { errorAnswer, sendAnswer, statusLine } from './answer.js';
 import { announcedBodyBytes } from './body-length.js';
 import type { Log } from './log.js';
-import { MEDIA_CODECS } from './media-codecs.js';
 import { requestMediaType, responseMediaType } from './media-type.js';
-import type { Metrics } from './metrics.js';
+import type { Metrics, RequestName } from './metrics.js';
 import { RequestBody } from './request-body.js';
-
-/** What joins a batch; src/join's Joiner. */
-export interface JoinService {
-  /** `mayHold` is asked before the response takes that many bytes of memory. */
-  join(request: JoinRequest, decodeMicros: number, mayHold: (bytes: number) => boolean): Promise<JoinOutcome>;
-}
+import type { Route } from './routes.js';
 
 /** What all exchanges of a server share. */
 export interface ExchangeContext {
-  readonly joiner: JoinService;
   readonly admission: Admission;
   readonly metrics: Metrics;
   readonly clock: Clock;
@@ -44,10 +34,10 @@ export interface ExchangeContext {
   /** True once the process is stopping: new requests are refused with SHUTTING_DOWN. */
   readonly stopping: boolean;
   /** Called once, when the exchange has ended. */
-  ended(exchange: JoinExchange): void;
+  ended(exchange: Exchange): void;
 }
 
-const State = { RECEIVING: 0, JOINING: 1, WRITING: 2, ENDED: 3 } as const;
+const State = { RECEIVING: 0, WORKING: 1, WRITING: 2, ENDED: 3 } as const;
 type State = (typeof State)[keyof typeof State];
 
 /** The headers that the route looks at. */
@@ -58,8 +48,9 @@ interface Headers {
   readonly transferEncodings: string[];
 }
 
-export class JoinExchange {
+export class Exchange {
   private readonly context: ExchangeContext;
+  private readonly route: Route;
   private readonly res: HttpResponse;
   private state: State = State.RECEIVING;
   /** The response is ours to use: neither aborted nor answered. */
@@ -68,13 +59,14 @@ export class JoinExchange {
   private requestMedia: MediaType | undefined;
   private body: RequestBody | undefined;
   private requestBytesCounted = 0;
-  private kind: RequestKind | undefined;
+  private name: RequestName | undefined;
   private admitted = false;
   private responseBytesCounted = 0;
   private writingSinceMs = 0;
 
-  constructor(context: ExchangeContext, res: HttpResponse) {
+  constructor(context: ExchangeContext, route: Route, res: HttpResponse) {
     this.context = context;
+    this.route = route;
     this.res = res;
   }
 
@@ -103,7 +95,7 @@ export class JoinExchange {
   /** Ends the exchange with a coded error; while its body is arriving, only together with its connection. */
   refuse(error: MailjoinError): void {
     const close = this.state === State.RECEIVING || this.context.stopping;
-    this.context.metrics.countRequest(this.kind, error.code);
+    this.context.metrics.countRequest(this.name, error.code);
     if (this.usable) {
       this.usable = false;
       sendAnswer(this.res, errorAnswer(error, this.media, close));
@@ -125,7 +117,7 @@ export class JoinExchange {
     if (this.state === State.ENDED) return;
     this.context.metrics.countAborted();
     // A batch that is being joined keeps its place until its outcome is there: its memory is held until then.
-    if (this.state !== State.JOINING) this.end();
+    if (this.state !== State.WORKING) this.end();
   }
 
   private onChunk(chunk: ArrayBuffer, isLast: boolean): void {
@@ -136,28 +128,24 @@ export class JoinExchange {
       body.append(chunk);
       this.countRequestBytes(body.capacityBytes);
       if (!isLast) return;
-      this.state = State.JOINING;
-      void this.join(body.take());
+      this.state = State.WORKING;
+      void this.work(body.take());
     });
   }
 
-  private async join(bytes: Buffer): Promise<void> {
-    const { admission, clock, joiner, metrics } = this.context;
+  private async work(bytes: Buffer): Promise<void> {
+    const { admission, clock } = this.context;
     try {
       if (this.context.stopping) throw new MailjoinError('SHUTTING_DOWN');
       const decodeFromMs = clock.nowMs();
-      const request = this.codecOf(this.requestMedia).decode(bytes);
-      this.kind = request.kind;
+      assert(this.requestMedia !== undefined);
+      const work = this.route.decode(this.requestMedia, bytes);
+      this.name = work.name;
       const decodeMicros = (clock.nowMs() - decodeFromMs) * 1000;
-      this.responseBytesCounted = admission.admit(
-        request.kind,
-        request.entries.count,
-        request.responseBytesMax,
-      );
+      this.responseBytesCounted = admission.admit(work.kind, work.entryCount, work.responseBytesMax);
       this.admitted = true;
-      const outcome = await joiner.join(request, decodeMicros, (bytes) => this.mayHold(bytes));
-      metrics.countBatch(request.kind, outcome);
-      if (this.usable) this.respond(outcome);
+      const encode = await work.run(decodeMicros, (bytes) => this.mayHold(bytes));
+      if (this.usable) this.respond(encode);
       else this.end();
     } catch (error) {
       this.refuse(this.coded(error));
@@ -172,10 +160,10 @@ export class JoinExchange {
     return true;
   }
 
-  private respond(outcome: JoinOutcome): void {
+  private respond(encode: (media: MediaType) => Buffer): void {
     const { admission, clock, metrics } = this.context;
     const encodeFromMs = clock.nowMs();
-    const body = this.codecOf(this.media).encode(outcome);
+    const body = encode(this.media);
     metrics.observeStage('encode', (clock.nowMs() - encodeFromMs) * 1000);
     // The view keeps its whole buffer alive, so that is what counts.
     if (!admission.tryHold(this.responseBytesCounted, body.buffer.byteLength)) {
@@ -205,7 +193,7 @@ export class JoinExchange {
       this.usable = false;
       const { clock, metrics } = this.context;
       metrics.observeStage('write', (clock.nowMs() - this.writingSinceMs) * 1000);
-      metrics.countRequest(this.kind, 'OK');
+      metrics.countRequest(this.name, 'OK');
       this.end();
     }
     return taken;
@@ -246,11 +234,6 @@ export class JoinExchange {
       at: error instanceof Error ? stackLine(error) : undefined,
     });
     return new MailjoinError('INTERNAL', undefined, { cause: error });
-  }
-
-  private codecOf(media: MediaType | undefined) {
-    assert(media !== undefined);
-    return MEDIA_CODECS[media];
   }
 }
 

@@ -1,0 +1,171 @@
+/**
+ * The reads of one history page: bounded, each repeated once at most (B52), and what they have brought so far. Reads of all
+ * pages share one gate. When the deadline comes they stop with PAST_DEADLINE; what was read stays.
+ */
+
+import { MailjoinError } from '../domain/errors.js';
+import { HistoryDirection } from '../domain/history.js';
+import type { BucketRead, BucketReader, BucketRows } from '../domain/history-ports.js';
+import type { ConversationId, TenantId } from '../domain/ids.js';
+import { FLIGHT_ATTEMPTS_MAX, HISTORY_READ_ROWS_MAX } from '../domain/limits.js';
+import { effectiveState, type MessageRecord, MessageState } from '../domain/message.js';
+import type { GroupRows } from '../domain/ports.js';
+import { bucketStart } from '../domain/seq.js';
+import type { ConversationHead, HeadStore } from '../domain/write-ports.js';
+import type { ReadGate } from '../join/read-gate.js';
+
+/** What all pages of a process share. */
+export interface PageContext {
+  readonly buckets: BucketReader;
+  readonly heads: Pick<HeadStore, 'readHead'>;
+  readonly gate: ReadGate;
+  /** Told of every read that failed: for logs and metrics. */
+  readonly onFailure: (code: string, error: unknown) => void;
+}
+
+/** What a page is asked for. */
+export interface PageQuestion {
+  readonly tenantId: TenantId;
+  readonly conversationId: ConversationId;
+  readonly direction: HistoryDirection;
+  readonly anchor: bigint | undefined;
+  readonly limit: number;
+}
+
+/** Thrown by a read that the deadline has overtaken. */
+export class PastDeadline extends Error {}
+
+export class PageReads {
+  readonly question: PageQuestion;
+  /** Messages to show in the page's order, and one more when there is one (D3). */
+  readonly visible: MessageRecord[] = [];
+  readonly rows = new Map<bigint, GroupRows>();
+  readonly cost = { recordStatements: 0, summaryStatements: 0, furtherPages: 0, rows: 0, bytes: 0 };
+  private readonly context: PageContext;
+  private readonly deadline: Promise<never>;
+  private readonly timer: NodeJS.Timeout;
+  private over = false;
+
+  constructor(context: PageContext, question: PageQuestion, deadlineMs: number) {
+    this.context = context;
+    this.question = question;
+    let expire!: (error: PastDeadline) => void;
+    this.deadline = new Promise((_, reject) => {
+      expire = reject;
+    });
+    // Nobody may be reading when it comes.
+    this.deadline.catch(() => undefined);
+    this.timer = setTimeout(() => {
+      this.over = true;
+      expire(new PastDeadline());
+    }, deadlineMs);
+  }
+
+  /** Ends the page; reads under way are not waited for. */
+  close(): void {
+    clearTimeout(this.timer);
+    this.over = true;
+  }
+
+  /** True when one message more than the limit was found. */
+  get isFull(): boolean {
+    return this.visible.length > this.question.limit;
+  }
+
+  readHead(): Promise<ConversationHead | undefined> {
+    const { tenantId, conversationId } = this.question;
+    return this.attempt(() => this.context.heads.readHead(tenantId, conversationId));
+  }
+
+  /** Whether any row lies in a bucket: one row of one statement. */
+  async hasRows(bucket: bigint): Promise<boolean> {
+    const from = bucketStart(bucket);
+    const to = bucketStart(bucket + 1n) - 1n;
+    const { records, next } = await this.read({ bucket, from, to, limit: 1, withSummaries: false });
+    return records.length > 0 || next !== undefined;
+  }
+
+  /** The first read of a bucket: as many rows as are still wanted, and one more. Nothing is taken over yet. */
+  firstRows(bucket: bigint, from: bigint, to: bigint): Promise<BucketRows> {
+    const limit = this.question.limit + 1 - this.visible.length;
+    return this.read({ bucket, from, to, limit, withSummaries: true });
+  }
+
+  /**
+   * Takes a bucket's messages between two seqs into the page until it is full or the bucket is exhausted; answers whether
+   * there was any. Where rows that are not shown have used up a read, further ones follow, each of many rows.
+   */
+  async takeBucket(bucket: bigint, from: bigint, to: bigint, first?: BucketRows): Promise<boolean> {
+    const before = this.visible.length;
+    let rows = first ?? (await this.firstRows(bucket, from, to));
+    for (;;) {
+      this.take(bucket, rows);
+      if (this.isFull || rows.next === undefined) return this.visible.length > before;
+      const bounds = this.descends ? { from, to: rows.next } : { from: rows.next, to };
+      rows = await this.read({ bucket, ...bounds, limit: HISTORY_READ_ROWS_MAX, withSummaries: true });
+    }
+  }
+
+  private get descends(): boolean {
+    return this.question.direction === HistoryDirection.OLDER;
+  }
+
+  private take(bucket: bigint, rows: BucketRows): void {
+    for (const record of rows.records) {
+      // Not shown, and so a hole (R4.1: visibility); a recalled one is shown without its content (D12).
+      if (effectiveState(record) === MessageState.DELETED) continue;
+      if (!this.isFull) this.visible.push(record);
+    }
+    const former = this.rows.get(bucket);
+    if (former === undefined) {
+      this.rows.set(bucket, rows);
+      return;
+    }
+    this.rows.set(bucket, {
+      records: [...former.records, ...rows.records],
+      summaries: [...former.summaries, ...rows.summaries],
+      sentAtMs: Math.min(former.sentAtMs, rows.sentAtMs),
+      cost: rows.cost,
+    });
+  }
+
+  private async read(
+    read: Omit<BucketRead, 'tenantId' | 'conversationId' | 'descending'>,
+  ): Promise<BucketRows> {
+    const { tenantId, conversationId } = this.question;
+    const whole = { ...read, tenantId, conversationId, descending: this.descends };
+    const rows = await this.attempt(() => this.gated(whole));
+    const { cost } = this;
+    cost.recordStatements += rows.cost.recordStatements;
+    cost.summaryStatements += rows.cost.summaryStatements;
+    cost.furtherPages += rows.cost.furtherPages;
+    cost.rows += rows.cost.rows;
+    cost.bytes += rows.cost.bytes;
+    return rows;
+  }
+
+  private async gated(read: BucketRead): Promise<BucketRows> {
+    const rows = await this.context.gate.run({
+      isUrgent: false,
+      isWanted: () => !this.over,
+      send: () => this.context.buckets.readBucketRows(read),
+    });
+    if (rows === undefined) throw new PastDeadline();
+    return rows;
+  }
+
+  /** Within the deadline; once more after a failure that a repeat can mend. */
+  private async attempt<T>(read: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      if (this.over) throw new PastDeadline();
+      try {
+        return await Promise.race([read(), this.deadline]);
+      } catch (error) {
+        if (error instanceof PastDeadline) throw error;
+        const isOurs = error instanceof MailjoinError;
+        this.context.onFailure(isOurs ? error.code : 'INTERNAL', error);
+        if (attempt >= FLIGHT_ATTEMPTS_MAX || !isOurs || !error.retryable) throw error;
+      }
+    }
+  }
+}

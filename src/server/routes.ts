@@ -1,0 +1,79 @@
+/** The routes that take a request's body, and what each does with it: decode, work, encode. */
+import type { MediaType } from '../codec/error-response.js';
+import type { HistoryOutcome } from '../codec/history-outcome.js';
+import type { HistoryRequest } from '../codec/history-request.js';
+import type { JoinOutcome } from '../codec/join-outcome.js';
+import type { JoinRequest } from '../codec/join-request.js';
+import { RequestKind } from '../domain/entries.js';
+import { HISTORY_CODECS, MEDIA_CODECS } from './media-codecs.js';
+import type { Metrics, RequestName } from './metrics.js';
+
+/** Asked before a response takes that many bytes of memory. */
+type MayHold = (bytes: number) => boolean;
+
+/** What joins a batch; src/join's Joiner. */
+export interface JoinService {
+  join(request: JoinRequest, decodeMicros: number, mayHold: MayHold): Promise<JoinOutcome>;
+}
+
+/** What reads a history page; src/history's HistoryReader. */
+export interface HistoryService {
+  page(request: HistoryRequest, decodeMicros: number, mayHold: MayHold): Promise<HistoryOutcome>;
+}
+
+/** A decoded request, ready to be admitted and worked on. */
+export interface Work {
+  /** Its label in the metrics. */
+  readonly name: RequestName;
+  /** How it is admitted. */
+  readonly kind: RequestKind;
+  readonly entryCount: number;
+  readonly responseBytesMax: number;
+  /** Resolves to the response's encoder; rejects with a coded error. */
+  run(decodeMicros: number, mayHold: MayHold): Promise<(media: MediaType) => Buffer>;
+}
+
+export interface Route {
+  /** Throws a coded error when the request cannot be read as a whole; owns the bytes from then on. */
+  decode(media: MediaType, bytes: Buffer): Work;
+}
+
+export function joinRoute(joiner: JoinService, metrics: Metrics): Route {
+  return {
+    decode(media, bytes) {
+      const request = MEDIA_CODECS[media].decode(bytes);
+      const name = request.kind === RequestKind.PUSH_EVENTS ? 'PUSH_EVENTS' : 'MAILBOX_BATCH';
+      return {
+        name,
+        kind: request.kind,
+        entryCount: request.entries.count,
+        responseBytesMax: request.responseBytesMax,
+        async run(decodeMicros, mayHold) {
+          const outcome = await joiner.join(request, decodeMicros, mayHold);
+          metrics.countBatch(name, outcome);
+          return (responseMedia) => MEDIA_CODECS[responseMedia].encode(outcome);
+        },
+      };
+    },
+  };
+}
+
+/** Pages are admitted like backlogs: they never starve live delivery. */
+export function historyRoute(history: HistoryService, metrics: Metrics): Route {
+  return {
+    decode(media, bytes) {
+      const request = HISTORY_CODECS[media].decode(bytes);
+      return {
+        name: 'HISTORY',
+        kind: RequestKind.MAILBOX_BATCH,
+        entryCount: request.limit,
+        responseBytesMax: request.responseBytesMax,
+        async run(decodeMicros, mayHold) {
+          const outcome = await history.page(request, decodeMicros, mayHold);
+          metrics.countBatch('HISTORY', outcome);
+          return (responseMedia) => HISTORY_CODECS[responseMedia].encode(outcome);
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,117 @@
+/** History pages end to end: the client, the route in its three media types, the embedded store. */
+import http from 'node:http';
+import { json } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { decodeMessageBody } from '../../src/client/index.js';
+import { formatHex, formatUuid } from '../../src/domain/ids.js';
+import { MessageState } from '../../src/domain/message.js';
+import { fullRecord, life, tenant } from '../stores/fixtures.js';
+import {
+  type SidecarUnderTest,
+  type StoredConversation,
+  startSidecarUnderTest,
+} from './sidecar-under-test.js';
+
+const TENANT = tenant();
+
+describe('client.history', () => {
+  let under: SidecarUnderTest;
+  let written: StoredConversation;
+
+  beforeAll(async () => {
+    under = await startSidecarUnderTest();
+    written = await under.write(
+      TENANT,
+      Array.from({ length: 10 }, (_, index) => 4_091n + BigInt(index)),
+    );
+  });
+
+  afterAll(() => under.stop());
+
+  it('refuses an anchor with bit 63 set, and a conversation that is none, before anything is sent', async () => {
+    const { conversationId } = written;
+    await expect(
+      under.client.history({ tenantId: TENANT, conversationId, anchor: 2n ** 63n }),
+    ).rejects.toMatchObject({ code: 'SEQ_RANGE' });
+    await expect(under.client.history({ tenantId: TENANT, conversationId: 'none' })).rejects.toMatchObject({
+      code: 'REQUEST_MALFORMED',
+    });
+  });
+
+  it('answers the newest page, opened, and the next one by its anchor', async () => {
+    const { conversationId, messages } = written;
+    const newest = await under.client.history({
+      tenantId: TENANT,
+      conversationId,
+      limit: 7,
+      wantReceipt: true,
+    });
+    expect(newest.entries.map(({ seq }) => seq)).toEqual([4100n, 4099n, 4098n, 4097n, 4096n, 4095n, 4094n]);
+    expect(newest).toMatchObject({ hasMore: true, nextAnchor: 4094n, stop: 'LIMIT' });
+    expect(newest.receipt?.rangeStatements).toBeGreaterThan(0);
+    for (const { seq, messageId, result, body } of newest.entries) {
+      expect(result).toBe('OK');
+      const stored = messages.find(({ record }) => record.seq === seq);
+      const decoded = decodeMessageBody(body as Uint8Array);
+      expect(formatHex(decoded.messageId)).toBe(formatHex(messageId));
+      expect(Buffer.from(decoded.payload as Uint8Array)).toEqual(stored?.payload);
+    }
+    const anchor = newest.nextAnchor as bigint;
+    const next = await under.client.history({ tenantId: TENANT, conversationId, limit: 7, anchor });
+    expect(next.entries.map(({ seq }) => seq)).toEqual([4093n, 4092n, 4091n]);
+    expect(next).toMatchObject({ hasMore: false, nextAnchor: undefined, stop: 'END', hole: undefined });
+  });
+
+  it('shows a recalled message without its content and a deleted one not at all (D12)', async () => {
+    const { conversationId } = await under.write(TENANT, [1n, 2n]);
+    const put = (seq: bigint, state: number) =>
+      under.sidecar.stores.messages.insertRecord(
+        { tenantId: TENANT, conversationId, seq },
+        fullRecord(seq, { state, dekId: undefined }),
+        life(),
+      );
+    await put(3n, MessageState.RECALLED);
+    await put(4n, MessageState.DELETED);
+    const { entries } = await under.client.history({ tenantId: TENANT, conversationId });
+    expect(entries.map(({ seq, result }) => [seq, result])).toEqual([
+      [3n, 'RECALLED'],
+      [2n, 'OK'],
+      [1n, 'OK'],
+    ]);
+    expect(decodeMessageBody(entries[0]?.body as Uint8Array).payload).toBeUndefined();
+  });
+
+  it('answers a page in JSON to people', async () => {
+    const { conversationId, messages } = written;
+    const page = await postJson(under.socketPath, {
+      tenant_id: formatUuid(TENANT),
+      conversation_id: formatUuid(conversationId),
+      direction: 'NEWER',
+      anchor: '4098',
+      limit: 1,
+    });
+    expect(page).toMatchObject({ has_more: true, next_anchor: '4099', stop: 'LIMIT' });
+    expect(page.entries).toEqual([
+      {
+        conversation_seq: '4099',
+        message_id: formatHex(
+          messages.find(({ record }) => record.seq === 4099n)?.record.messageId as Uint8Array,
+        ),
+        result: 'OK',
+        body: 1,
+      },
+    ]);
+    expect(page.bodies).toMatchObject([{ conversation_seq: '4099' }]);
+  });
+});
+
+function postJson(socketPath: string, body: unknown): Promise<Record<string, unknown>> {
+  return new Promise((resolve, reject) => {
+    const headers = { 'content-type': 'application/json' };
+    const request = http.request({ socketPath, path: '/v1/history', method: 'POST', headers }, (response) => {
+      json(response).then((value) => resolve(value as Record<string, unknown>), reject);
+    });
+    request.on('error', reject);
+    request.end(JSON.stringify(body));
+  });
+}
