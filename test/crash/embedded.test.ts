@@ -78,7 +78,11 @@ describe('processes killed on the embedded store and log', () => {
         beside: (round) =>
           Array.from({ length: 40 }, (_, index) => [
             { id: `recovery ${round} ${index}`, kind: 'recover' } as const,
-            { id: `archive ${round} ${index}`, kind: 'archive', group: `race ${round}` } as const,
+            {
+              id: `archive ${round} ${index}`,
+              kind: 'archive',
+              group: `${ledger.name} race ${round}`,
+            } as const,
           ]).flat(),
       });
       const seen = await makeGood(ledger);

@@ -70,7 +70,7 @@ describeWithCassandra('processes killed on Cassandra', (cassandra) => {
           afterMs: () => random.below(1_500),
           seed: () => random.below(2 ** 31),
           beside: (round) => [
-            { id: `archive ${round}`, kind: 'archive', group: `race ${round}` },
+            { id: `archive ${round}`, kind: 'archive', group: `${ledger.name} race ${round}` },
             { id: `recovery ${round}`, kind: 'recover' },
           ],
         });

@@ -17,7 +17,7 @@ function expectKilled(run: ChildRun, at: string): void {
 export async function killAtEach(ledger: Ledger, points: readonly Point[]): Promise<void> {
   for (const [index, { kind, at }] of points.entries()) {
     const op = `${index}: ${kind}, ${at}`;
-    const operations = [...preparations(kind, op), killed(kind, op)];
+    const operations = [...preparations(kind, op), killed(kind, op, groupOf(ledger))];
     // A dead archiver's place in its group is free for a clock that is far enough ahead.
     const clockAheadMs = kind === 'archive' ? (index + 1) * ledger.place.leaseMs : 0;
     expectKilled(await ledger.run({ operations, kill: { op, at }, clockAheadMs }), op);
@@ -45,7 +45,7 @@ function preparations(kind: Point['kind'], op: string): Operation[] {
   }
 }
 
-function killed(kind: Point['kind'], op: string): Operation {
+function killed(kind: Point['kind'], op: string, group: string): Operation {
   switch (kind) {
     case 'commit':
       return commit(op);
@@ -56,8 +56,13 @@ function killed(kind: Point['kind'], op: string): Operation {
     case 'recover':
       return { id: op, kind };
     case 'archive':
-      return { id: op, kind, group: 'archive' };
+      return { id: op, kind, group };
   }
+}
+
+/** Topics of one broker need groups of different names. */
+function groupOf({ name }: Ledger): string {
+  return `${name} archive`;
 }
 
 const RECOVER: Operation = { id: 'recovery', kind: 'recover' };
@@ -72,15 +77,15 @@ function archiveOf({ record }: Ledger, id: string): Operation[] {
  * recovery alone must have brought about is checked before the retries.
  */
 export async function makeGood(ledger: Ledger): Promise<Seen> {
-  const id = ledger.name;
-  await ledger.run({ operations: [...archiveOf(ledger, `${id} first`), RECOVER] });
+  const { name } = ledger;
+  await ledger.run({ operations: [...archiveOf(ledger, `${name} first`), RECOVER] });
   const recovered = await see(ledger);
   checkRecalls(ledger, recovered);
   await checkEdits(ledger, recovered);
 
   const commits = ledger.pending().filter(({ kind }) => kind === 'commit');
   const events = ledger.pending().filter(({ kind }) => kind !== 'commit');
-  await ledger.run({ operations: [...commits, ...archiveOf(ledger, `${id} second`), ...events] });
+  await ledger.run({ operations: [...commits, ...archiveOf(ledger, `${name} second`), ...events] });
   // An event of a message that the last process did not know the seq of.
   if (ledger.pending().length > 0) await ledger.run({ operations: ledger.pending() });
   expect(ledger.pending()).toEqual([]);
@@ -91,7 +96,7 @@ export async function makeGood(ledger: Ledger): Promise<Seen> {
 
 /** What an archiver's group does after its last crash: the next member finishes. */
 export async function finishArchive(ledger: Ledger, crashes: number): Promise<Seen> {
-  const operations: Operation[] = [{ id: 'archive', kind: 'archive', group: 'archive' }];
+  const operations: Operation[] = [{ id: 'archive', kind: 'archive', group: groupOf(ledger) }];
   const clockAheadMs = (crashes + 1) * ledger.place.leaseMs;
   const { acks } = await ledger.run({ operations, clockAheadMs });
   expect(acks[0]).toMatchObject({ ack: 'archive', parked: 0 });
