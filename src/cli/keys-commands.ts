@@ -6,10 +6,13 @@ import { createKekFile } from '../crypto/kek-file.js';
 import { KeyAdmin, type KeyInfo } from '../crypto/key-admin.js';
 import { KEY_POLL_MS_DEFAULT } from '../domain/limits.js';
 import { type DekId, isKeyVersion, KEY_VERSION_MAX } from '../domain/message.js';
+import type { Outbox } from '../domain/write-ports.js';
 import { type Command, CQL_SETTINGS, ExitCode, type Invocation, JSON_OPTION } from './command.js';
 import type { CommandOption } from './command-line.js';
+import { destroyKey } from './destroy-key.js';
+import { logKindOf, openLog } from './open-log.js';
 import { flagOf, type SettingName } from './settings.js';
-import { loadKek, openExistingStores, openStores } from './stores.js';
+import { loadKek, openExistingStores, openStores, type Stores } from './stores.js';
 import { systemClock } from './system-clock.js';
 import { textTable } from './text-table.js';
 import { UsageError } from './usage-error.js';
@@ -84,8 +87,8 @@ export const keysCommands: readonly Command[] = [
     operands: 'SCOPE ID VERSION',
     operandCountMin: 3,
     operandCountMax: 3,
-    summary: `Destroy one version: running sidecars learn of it within ${KEY_POLL_MS_DEFAULT} ms by default.`,
-    settings: STORE_SETTINGS,
+    summary: `Destroy one version: sidecars learn of it from the log, or within ${KEY_POLL_MS_DEFAULT} ms by default.`,
+    settings: [...STORE_SETTINGS, 'log', 'brokers', 'topic'],
     options: [YES_OPTION, JSON_OPTION],
     run: destroy,
   },
@@ -108,17 +111,41 @@ async function destroy(invocation: Invocation): Promise<ExitCode> {
   if (!invocation.options.has(YES_OPTION.flag)) {
     throw new UsageError(`what ${nameOf(dekId)} sealed would be lost for ever; say --yes to go on`);
   }
-  return withKeys(invocation, 'look', async (keys) => {
-    await keys.destroy(dekId);
+  return withKeys(invocation, 'look', async (keys, _, stores) => {
+    await destroyTold(invocation, keys, stores, dekId);
     printDekId(invocation, 'destroyed', dekId);
     return ExitCode.OK;
   });
 }
 
+/** A log that cannot be told does not keep a key alive: whoever does not hear of it finds the marker at its next poll. */
+async function destroyTold(
+  { settings, log }: Invocation,
+  keys: KeyAdmin,
+  stores: Stores,
+  dekId: DekId,
+): Promise<void> {
+  if (logKindOf(settings) === 'none') return keys.destroy(dekId);
+  let opened: Outbox | undefined;
+  // Opened when the key is gone, so that a broker that is down cannot keep it.
+  const outbox: Pick<Outbox, 'append'> = {
+    append: async (record) => {
+      opened = await openLog(settings, stores.log, systemClock);
+      return opened.append(record);
+    },
+  };
+  try {
+    const untold = await destroyKey({ keys, outbox, clock: systemClock }, dekId);
+    if (untold !== undefined) log.write('warn', 'destruction_not_logged', { code: untold.code });
+  } finally {
+    await opened?.close();
+  }
+}
+
 async function withKeys(
   { settings, operands }: Invocation,
   purpose: Purpose,
-  use: (keys: KeyAdmin, operands: readonly string[]) => Promise<ExitCode>,
+  use: (keys: KeyAdmin, operands: readonly string[], stores: Stores) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   // Nothing is wrapped where no key is made: an empty KEK would be refused.
   const kek = purpose === 'look' ? new Uint8Array(0) : await loadKek(settings, purpose === 'make');
@@ -126,7 +153,7 @@ async function withKeys(
     const open = purpose === 'make' ? openStores : openExistingStores;
     const stores = await open(settings, systemClock);
     try {
-      return await use(new KeyAdmin(stores.keys, kek, systemClock), operands);
+      return await use(new KeyAdmin(stores.keys, kek, systemClock), operands, stores);
     } finally {
       await stores.close();
     }
