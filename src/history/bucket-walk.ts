@@ -107,7 +107,7 @@ class Walk {
       const found = await this.reads.takeBucket(bucket, this.fromOf(bucket), this.at, first);
       first = undefined;
       if (this.reads.isFull) return LIMIT;
-      this.countBucket(found, -1n);
+      this.countBucket(found, this.at === lastOf(bucket), -1n);
       if (this.fromOf(bucket) === this.lowest) return END;
       this.at = bucketStart(bucket) - 1n;
       if (this.emptyRun < HISTORY_MAX_EMPTY_BUCKET_SCAN) continue;
@@ -132,8 +132,10 @@ class Walk {
       const bucket = bucketOf(this.at);
       const found = await this.reads.takeBucket(bucket, this.at, lastOf(bucket));
       if (this.reads.isFull) return LIMIT;
-      this.countBucket(found, 1n);
-      emptyAbove = found || bucket <= this.headBucket ? 0 : emptyAbove + 1;
+      const isWhole = this.at === bucketStart(bucket);
+      this.countBucket(found, isWhole, 1n);
+      if (found) emptyAbove = 0;
+      else if (isWhole && bucket > this.headBucket) emptyAbove++;
       if (emptyAbove === HISTORY_EMPTY_ABOVE_HEAD || bucket === BUCKET_MAX) return END;
       this.at = bucketStart(bucket + 1n);
       if (this.emptyRun < HISTORY_MAX_EMPTY_BUCKET_SCAN) continue;
@@ -165,8 +167,13 @@ class Walk {
     return start;
   }
 
-  private countBucket(found: boolean, step: bigint): void {
-    this.emptyRun = found ? 0 : this.emptyRun + 1;
+  /**
+   * A bucket in whose middle the page begins is not counted as empty: else a page that ended before seven empty buckets
+   * and said has_more would be followed by one that meets the eighth.
+   */
+  private countBucket(found: boolean, isWhole: boolean, step: bigint): void {
+    if (found) this.emptyRun = 0;
+    else if (isWhole) this.emptyRun++;
     const last = this.reads.visible.at(-1);
     if (found && last !== undefined) this.edge = last.seq + step;
   }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import protobuf from 'protobufjs';
 import { describe, expect, it } from 'vitest';
 import { RequestKind } from '../../src/domain/entries.js';
+import { HistoryDirection, HistoryStop, historyStopName } from '../../src/domain/history.js';
 import { MessageState } from '../../src/domain/message.js';
 import { InvalidReason, invalidReasonName, ResultCode, resultName } from '../../src/domain/result.js';
 import { ROOT } from './source-scan.js';
@@ -30,6 +31,13 @@ describe('the wire contract', () => {
     for (const [name, code] of Object.entries(enumOf('Result'))) expect(resultName(code)).toBe(name);
     for (const [name, code] of Object.entries(enumOf('InvalidReason')))
       expect(invalidReasonName(code)).toBe(name);
+  });
+
+  it('has the directions and stops of history', () => {
+    expect(enumOf('HistoryDirection')).toEqual({ ...HistoryDirection });
+    const stops = Object.entries(HistoryStop).map(([name, stop]) => [`STOP_${name}`, stop]);
+    expect(enumOf('HistoryStop')).toEqual({ STOP_UNSPECIFIED: 0, ...Object.fromEntries(stops) });
+    for (const [name, stop] of Object.entries(HistoryStop)) expect(historyStopName(stop)).toBe(name);
   });
 
   it('has the states that a body can be in: a DELETED message is never joined (D12)', () => {
