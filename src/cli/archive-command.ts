@@ -92,7 +92,7 @@ async function copy(
   path: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const log = requiredLog(openLogReader(settings, stores.log, systemClock));
+  const log = requiredLog(await openLogReader(settings, stores.log, systemClock));
   try {
     print(`copied ${await copyToFile(log, path, signal)} records to ${path}`);
   } finally {
@@ -105,7 +105,7 @@ async function archiveInto(invocation: Invocation, stores: Stores, stop: StopSig
   const policies = loadRetention(settings, events, systemClock.epochMs());
   const fromFile = options.get('from-file');
   const reader =
-    fromFile === undefined ? requiredLog(openLogReader(settings, stores.log, systemClock)) : undefined;
+    fromFile === undefined ? requiredLog(await openLogReader(settings, stores.log, systemClock)) : undefined;
   let fileDone = 1;
   const source: Pick<LogReader, 'consume'> =
     reader ??

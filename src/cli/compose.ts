@@ -76,7 +76,7 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Sid
   closers.add(() => keyring.close());
 
   const region = Region.create({ regionBytes: settings.cacheBytes, nowMs: clock.nowMs() });
-  const reader = openLogReader(settings, stores.log, clock);
+  const reader = await openLogReader(settings, stores.log, clock);
   // Readers of the region must not go on for longer than the cache may be behind.
   const leaseMs =
     reader === undefined

@@ -31,7 +31,7 @@ const WAIT_MS_MAX = 10_000;
 const PAUSE_MS = 2;
 
 export async function watch(
-  client: MailjoinClient,
+  client: Pick<MailjoinClient, 'join'>,
   target: MessageTarget,
   expected: Sight,
   floor: Floor | undefined,

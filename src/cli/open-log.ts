@@ -1,11 +1,10 @@
 /**
  * The log that the settings name: in the embedded store's file, on Kafka brokers, or none. Settings that were loaded are
- * checked together already (load-settings.ts).
+ * checked together already (load-settings.ts). Kafka's client is loaded only where it is used.
  */
 import { MailjoinError } from '../domain/errors.js';
 import type { Clock } from '../domain/ports.js';
 import type { LogReader, Outbox } from '../domain/write-ports.js';
-import { KafkaLog } from '../kafka/kafka-log.js';
 import type { Settings } from './settings.js';
 
 export type LogKind = 'none' | 'embedded' | 'kafka';
@@ -21,14 +20,15 @@ export function logKindOf(settings: Pick<Settings, 'log' | 'store' | 'brokers'>)
  * A log to read, or undefined for "none". A log on Kafka contacts no broker yet and is to be closed by the caller;
  * `embedded` is the one of the opened store, closed with it.
  */
-export function openLogReader(
+export async function openLogReader(
   settings: Settings,
   embedded: LogReader | undefined,
   clock: Clock,
-): LogReader | undefined {
+): Promise<LogReader | undefined> {
   const kind = logKindOf(settings);
   if (kind === 'none') return undefined;
   if (kind === 'embedded') return embedded;
+  const { KafkaLog } = await import('../kafka/kafka-log.js');
   return new KafkaLog({ brokers: settings.brokers ?? [], topic: settings.topic, clock });
 }
 
@@ -44,6 +44,7 @@ export async function openLog(
   const kind = logKindOf(settings);
   if (kind === 'embedded' && embedded !== undefined) return embedded;
   if (kind === 'kafka') {
+    const { KafkaLog } = await import('../kafka/kafka-log.js');
     return KafkaLog.open({ brokers: settings.brokers ?? [], topic: settings.topic, clock });
   }
   throw new MailjoinError('CONFIG_INVALID', 'log is none: writing needs one (R5.1), so name --brokers');
