@@ -10,6 +10,7 @@ import { LocalKeyProvider } from '../crypto/local-key-provider.js';
 import { REGION_LEASE_MS_DEFAULT } from '../domain/limits.js';
 import type { DekId } from '../domain/message.js';
 import type { BodyCacheStats } from '../domain/ports.js';
+import { DetailReader } from '../history/detail-reader.js';
 import { HistoryReader } from '../history/history-reader.js';
 import { ConversationsInUse } from '../join/conversations-in-use.js';
 import { fixedAge } from '../join/freshness.js';
@@ -165,6 +166,8 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Sid
     onFailure,
   });
 
+  const details = new DetailReader({ joiner, reactions: stores.writes, onFailure });
+
   const watcherAgeMsMax = MISSED_POLLS_MAX * settings.keyPollMs + settings.storeTimeoutMs;
   const readiness = new Readiness(
     [
@@ -186,6 +189,7 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Sid
     socketMode: settings.socketMode,
     joiner,
     history,
+    details,
     admission,
     readiness,
     metrics,

@@ -33,6 +33,7 @@ import {
   JoinResult,
   outcomeOf,
 } from './join-result.js';
+import { detailMessage, type MessageDetail, type MessageRequest } from './message-call.js';
 import { type Probe, type ProbePath, probeMessage } from './probe.js';
 import { protocolError } from './protocol-error.js';
 import type { RequestBuffer } from './request-buffer.js';
@@ -101,11 +102,14 @@ export class MailjoinClient {
    * `continueAnchor` goes on behind it. Rejects as `join` does, and with the store's coded errors.
    */
   async history(request: HistoryRequest, options: CallOptions = {}): Promise<HistoryPage> {
-    const kind = 'MAILBOX_BATCH';
-    const times = callTimes({ ...request, kind }, options.timeoutMs ?? this.timeoutMs, CLIENT_GRACE_MS);
-    const startedMs = performance.now();
-    const message = historyMessage(request, startedMs + times.deadlineMs);
-    return this.tried(message, startedMs + times.timeoutMs, options);
+    const { deadlineAtMs, timeoutAtMs } = this.limitsOf(request.deadlineMs, options);
+    return this.tried(historyMessage(request, deadlineAtMs), timeoutAtMs, options);
+  }
+
+  /** One message in detail, with what `userId` reacted with (R4.5). Rejects as `history` does. */
+  async message(request: MessageRequest, options: CallOptions = {}): Promise<MessageDetail> {
+    const { deadlineAtMs, timeoutAtMs } = this.limitsOf(request.deadlineMs, options);
+    return this.tried(detailMessage(request, deadlineAtMs), timeoutAtMs, options);
   }
 
   /** Whether the process lives: GET /healthz. */
@@ -124,6 +128,13 @@ export class MailjoinClient {
    */
   close(): Promise<void> {
     return this.pool.close();
+  }
+
+  private limitsOf(deadlineMs: number | undefined, options: CallOptions): CallLimits {
+    const timeoutMs = options.timeoutMs ?? this.timeoutMs;
+    const times = callTimes({ kind: 'MAILBOX_BATCH', deadlineMs }, timeoutMs, CLIENT_GRACE_MS);
+    const startedMs = performance.now();
+    return { deadlineAtMs: startedMs + times.deadlineMs, timeoutAtMs: startedMs + times.timeoutMs };
   }
 
   private probe(path: ProbePath, options: CallOptions): Promise<Probe> {

@@ -18,12 +18,10 @@ import { DEADLINE_MS_MAX } from '../domain/limits.js';
 import { ResultCode, resultName } from '../domain/result.js';
 import { isSeq } from '../domain/seq.js';
 import type { Message } from './call.js';
-import type { Response } from './connection.js';
 import { checkAmount } from './join-request.js';
 import { type ResultName, readReceipt } from './join-result.js';
-import { asProtocolError, protocolError } from './protocol-error.js';
-import { type RequestBuffer, reserveRequest } from './request-buffer.js';
-import { sidecarErrorOf } from './sidecar-error.js';
+import { postMessage } from './post-message.js';
+import { protocolError } from './protocol-error.js';
 
 export interface HistoryRequest {
   /** uuid: 16 bytes in network order, or its text form. */
@@ -92,29 +90,15 @@ function prepare(request: HistoryRequest): Prepared {
 /** The page's request and how its response is read. `deadlineAtMs`: on performance.now(), for the sidecar. */
 export function historyMessage(request: HistoryRequest, deadlineAtMs: number): Message<HistoryPage> {
   const prepared = prepare(request);
-  return {
-    write(buffer: RequestBuffer): Uint8Array {
+  return postMessage(
+    '/v1/history',
+    () => {
       const leftMs = Math.floor(deadlineAtMs - performance.now());
-      const body = encodeFields(
-        { ...prepared, deadlineMs: Math.min(Math.max(1, leftMs), DEADLINE_MS_MAX) },
-        writeRequest,
-      );
-      const head = `POST /v1/history HTTP/1.1\r\nHost: mailjoin\r\nContent-Type: application/x-protobuf\r\nContent-Length: ${body.length}\r\n\r\n`;
-      const bytes = reserveRequest(buffer, head.length + body.length);
-      const at = bytes.write(head, 'latin1');
-      bytes.set(body, at);
-      return bytes.subarray(0, at + body.length);
+      const deadlineMs = Math.min(Math.max(1, leftMs), DEADLINE_MS_MAX);
+      return encodeFields({ ...prepared, deadlineMs }, writeRequest);
     },
-    read(response: Response): HistoryPage {
-      if (response.status !== 200) throw sidecarErrorOf(response);
-      if (response.contentType !== 'application/x-protobuf') throw protocolError('another media type');
-      try {
-        return readPage(response.body);
-      } catch (error) {
-        throw asProtocolError(error);
-      }
-    },
-  };
+    readPage,
+  );
 }
 
 function writeRequest(sink: FieldSink, prepared: Prepared & { readonly deadlineMs: number }): void {

@@ -1,4 +1,14 @@
 /** The decoder and encoder of each media type, by route. */
+import {
+  type DetailOutcome,
+  type DetailRequest,
+  decodeDetailRequest,
+  decodeDetailRequestJson,
+  decodeDetailRequestMsgpack,
+  encodeDetailResponse,
+  encodeDetailResponseJson,
+  encodeDetailResponseMsgpack,
+} from '../codec/detail.js';
 import type { MediaType } from '../codec/error-response.js';
 import {
   decodeHistoryRequestJson,
@@ -34,4 +44,10 @@ export const HISTORY_CODECS: MediaCodecs<HistoryRequest, HistoryOutcome> = {
   'application/x-protobuf': { decode: decodeHistoryRequest, encode: encodeHistoryResponse },
   'application/msgpack': { decode: decodeHistoryRequestMsgpack, encode: encodeHistoryResponseMsgpack },
   'application/json': { decode: decodeHistoryRequestJson, encode: encodeHistoryResponseJson },
+};
+
+export const DETAIL_CODECS: MediaCodecs<DetailRequest, DetailOutcome> = {
+  'application/x-protobuf': { decode: decodeDetailRequest, encode: encodeDetailResponse },
+  'application/msgpack': { decode: decodeDetailRequestMsgpack, encode: encodeDetailResponseMsgpack },
+  'application/json': { decode: decodeDetailRequestJson, encode: encodeDetailResponseJson },
 };

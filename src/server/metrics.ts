@@ -84,7 +84,7 @@ const LOG_RECORD_KINDS: readonly (readonly [string, keyof LogFigures])[] = [
 ];
 
 /** What a request was for: the kinds of the join, and the other routes. */
-const REQUEST_NAMES = ['MAILBOX_BATCH', 'PUSH_EVENTS', 'HISTORY'] as const;
+const REQUEST_NAMES = ['MAILBOX_BATCH', 'PUSH_EVENTS', 'HISTORY', 'MESSAGE'] as const;
 export type RequestName = (typeof REQUEST_NAMES)[number];
 /** The name of a request that was refused before its kind was known. */
 const NAME_NONE = 'NONE';
@@ -124,6 +124,7 @@ export class Metrics {
     MAILBOX_BATCH: new Float64Array(RESULT_CODE_COUNT),
     PUSH_EVENTS: new Float64Array(RESULT_CODE_COUNT),
     HISTORY: new Float64Array(RESULT_CODE_COUNT),
+    MESSAGE: new Float64Array(RESULT_CODE_COUNT),
   };
   private readonly planned: Counter<'shape'>;
   private readonly statements: Counter<'table' | 'shape' | 'page'>;
@@ -250,6 +251,12 @@ export class Metrics {
     }
     this.countReads(receipt);
     for (const [stage, field] of STAGE_OF_RECEIPT) this.observeStage(stage, receipt[field]);
+  }
+
+  /** Counts the result of a request for one message. */
+  countResult(name: RequestName, code: number): void {
+    const totals = this.resultTotals[name];
+    totals[code] = (totals[code] as number) + 1;
   }
 
   observeStage(stage: Stage, micros: number): void {

@@ -1,11 +1,13 @@
 /** The routes that take a request's body, and what each does with it: decode, work, encode. */
+import type { DetailOutcome, DetailRequest } from '../codec/detail.js';
 import type { MediaType } from '../codec/error-response.js';
 import type { HistoryOutcome } from '../codec/history-outcome.js';
 import type { HistoryRequest } from '../codec/history-request.js';
 import type { JoinOutcome } from '../codec/join-outcome.js';
 import type { JoinRequest } from '../codec/join-request.js';
 import { RequestKind } from '../domain/entries.js';
-import { HISTORY_CODECS, MEDIA_CODECS } from './media-codecs.js';
+import { PAYLOAD_BYTES_MAX } from '../domain/limits.js';
+import { DETAIL_CODECS, HISTORY_CODECS, MEDIA_CODECS } from './media-codecs.js';
 import type { Metrics, RequestName } from './metrics.js';
 
 /** Asked before a response takes that many bytes of memory. */
@@ -19,6 +21,11 @@ export interface JoinService {
 /** What reads a history page; src/history's HistoryReader. */
 export interface HistoryService {
   page(request: HistoryRequest, decodeMicros: number, mayHold: MayHold): Promise<HistoryOutcome>;
+}
+
+/** What reads a message in detail; src/history's DetailReader. */
+export interface DetailService {
+  detail(request: DetailRequest, decodeMicros: number, mayHold: MayHold): Promise<DetailOutcome>;
 }
 
 /** A decoded request, ready to be admitted and worked on. */
@@ -72,6 +79,25 @@ export function historyRoute(history: HistoryService, metrics: Metrics): Route {
           const outcome = await history.page(request, decodeMicros, mayHold);
           metrics.countBatch('HISTORY', outcome);
           return (responseMedia) => HISTORY_CODECS[responseMedia].encode(outcome);
+        },
+      };
+    },
+  };
+}
+
+export function messageRoute(details: DetailService, metrics: Metrics): Route {
+  return {
+    decode(media, bytes) {
+      const request = DETAIL_CODECS[media].decode(bytes);
+      return {
+        name: 'MESSAGE',
+        kind: RequestKind.MAILBOX_BATCH,
+        entryCount: 1,
+        responseBytesMax: PAYLOAD_BYTES_MAX,
+        async run(decodeMicros, mayHold) {
+          const outcome = await details.detail(request, decodeMicros, mayHold);
+          metrics.countResult('MESSAGE', outcome.result);
+          return (responseMedia) => DETAIL_CODECS[responseMedia].encode(outcome);
         },
       };
     },

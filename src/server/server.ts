@@ -1,7 +1,7 @@
 /**
  * The HTTP server on its Unix socket: routes, the life of its socket file, and a clean stop (B29).
  *
- * Routes: POST /v1/join and /v1/history; GET and HEAD /healthz (the process lives), /readyz (it can answer joins), /metrics.
+ * Routes: POST /v1/join, /v1/history and /v1/message; GET and HEAD /healthz (the process lives), /readyz (it can answer joins), /metrics.
  * A stop takes the socket file away, refuses what is new or still arriving with SHUTTING_DOWN, waits for the batches
  * in flight until a deadline, then closes every connection. Owner: the main thread.
  */
@@ -15,7 +15,15 @@ import type { Log } from './log.js';
 import { responseMediaType } from './media-type.js';
 import type { Metrics } from './metrics.js';
 import type { Readiness } from './readiness.js';
-import { type HistoryService, historyRoute, type JoinService, joinRoute, type Route } from './routes.js';
+import {
+  type DetailService,
+  type HistoryService,
+  historyRoute,
+  type JoinService,
+  joinRoute,
+  messageRoute,
+  type Route,
+} from './routes.js';
 import { claimSocketFile, removeSocketFile, type SocketFile } from './socket-file.js';
 
 /** How often slow readers are looked for. */
@@ -28,6 +36,8 @@ export interface ServerOptions {
   readonly joiner: JoinService;
   /** Where history pages are served. */
   readonly history?: HistoryService | undefined;
+  /** Where messages are shown in detail. */
+  readonly details?: DetailService | undefined;
   readonly admission: Admission;
   readonly readiness: Readiness;
   readonly metrics: Metrics;
@@ -123,9 +133,10 @@ export class Server {
   }
 
   private route(): void {
-    const { joiner, history, metrics } = this.options;
+    const { joiner, history, details, metrics } = this.options;
     this.post('/v1/join', joinRoute(joiner, metrics));
     if (history !== undefined) this.post('/v1/history', historyRoute(history, metrics));
+    if (details !== undefined) this.post('/v1/message', messageRoute(details, metrics));
     this.page('/healthz', () => Promise.resolve({ status: 200, contentType: 'text/plain', body: 'ok\n' }));
     this.page('/readyz', () => this.readyPage());
     this.page('/metrics', async () => {

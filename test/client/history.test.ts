@@ -4,8 +4,8 @@ import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decodeMessageBody } from '../../src/client/index.js';
 import { formatHex, formatUuid } from '../../src/domain/ids.js';
-import { MessageState } from '../../src/domain/message.js';
-import { fullRecord, life, tenant } from '../stores/fixtures.js';
+import { type MessageRecord, MessageState } from '../../src/domain/message.js';
+import { fullRecord, life, message, tenant, user } from '../stores/fixtures.js';
 import {
   type SidecarUnderTest,
   type StoredConversation,
@@ -79,6 +79,29 @@ describe('client.history', () => {
       [1n, 'OK'],
     ]);
     expect(decodeMessageBody(entries[0]?.body as Uint8Array).payload).toBeUndefined();
+  });
+
+  it('R4.5 one message in detail tells what the asking user reacted with, and nobody else’s', async () => {
+    const { conversationId, messages } = written;
+    const record = messages[0]?.record as MessageRecord;
+    const [mine, gone] = [user(), user()];
+    const where = { tenantId: TENANT, conversationId, seq: record.seq };
+    const { writes } = under.sidecar.stores;
+    await writes.putReaction(where, { userId: mine, reactionKey: '+1', createdAtMs: 5n });
+    await writes.putReaction(where, { userId: gone, reactionKey: '', createdAtMs: 5n });
+    const ask = { ...where, messageId: record.messageId };
+    const detail = await under.client.message({ ...ask, userId: mine });
+    expect(detail).toMatchObject({ result: 'OK', selfReactionKeys: ['+1'] });
+    expect(formatHex(decodeMessageBody(detail.body as Uint8Array).messageId)).toBe(
+      formatHex(record.messageId),
+    );
+    expect((await under.client.message({ ...ask, userId: gone })).selfReactionKeys).toEqual([]);
+    expect((await under.client.message(ask)).selfReactionKeys).toEqual([]);
+    const other = await under.client.message({ ...ask, messageId: message(), userId: mine });
+    expect(other).toEqual({ result: 'MISMATCH', body: undefined, selfReactionKeys: [] });
+    await expect(under.client.message({ ...ask, seq: 2n ** 63n })).rejects.toMatchObject({
+      code: 'SEQ_RANGE',
+    });
   });
 
   it('answers a page in JSON to people', async () => {
