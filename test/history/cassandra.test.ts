@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { makeKeyspace } from '../cql/cassandra-under-test.js';
+import { requestFor } from '../join/harness.js';
 import { describeWithCassandra } from '../services/cassandra.js';
 import { historyContract } from './history-contract.js';
 import { historyWorld, newPlace, putHead, putMessages, span } from './history-fixtures.js';
@@ -37,16 +38,25 @@ describeWithCassandra('history on Cassandra', (server) => {
     });
     const stores = { messages, writes, buckets };
     const place = newPlace();
-    await putMessages(stores, place, span(1n, 100n));
+    const ids = await putMessages(stores, place, span(1n, 100n));
     await putHead(stores, place, 100n);
     sent.clear();
-    const page = await historyWorld(stores).page(place, { limit: 50 });
+    const world = historyWorld(stores);
+    const page = await world.page(place, { limit: 50 });
     expect(page.seqs).toEqual(span(51n, 100n).reverse());
     expect(Object.fromEntries(sent)).toEqual({
       conversation_head: 1,
       message_record: 3,
       message_reaction_summary: 1,
     });
+    // A load of pages and joins, cached or not, never looks there either.
+    for (let anchor = 101n; anchor > 1n; anchor -= 20n) await world.page(place, { anchor, limit: 20 });
+    const references = [...ids].map(([seq, messageId]) => ({ ...place, seq, messageId }));
+    const { tenantId } = place;
+    await world.joiner.join(requestFor(references, { tenantId }));
+    await historyWorld(stores).joiner.join(requestFor(references, { tenantId }));
+    expect([...sent.keys()].filter((name) => name.startsWith('message_index'))).toEqual([]);
+    expect(sent.get('message_record')).toBeGreaterThan(3);
     await keyspace.drop();
   }, 120_000);
 });
