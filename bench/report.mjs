@@ -30,9 +30,17 @@ export function printTable(title, rows) {
     sidecarMicros?.toFixed(2) ?? '',
     note ?? '',
   ]);
-  const head = ['', 'messages/s', 'ratio', 'ms/batch', 'CPU µs/message here', 'in the sidecar', ''];
+  printRows(
+    title,
+    ['', 'messages/s', 'ratio', 'ms/batch', 'CPU µs/message here', 'in the sidecar', ''],
+    cells,
+  );
+}
+
+/** A table of texts: the first column and one without a title are aligned as text, the others as figures. */
+export function printRows(title, head, cells) {
   const widths = head.map((text, column) => Math.max(text.length, ...cells.map((row) => row[column].length)));
-  const isText = (column) => column === 0 || column === head.length - 1;
+  const isText = (column) => column === 0 || head[column] === '';
   const pad = (text, column) =>
     isText(column) ? text.padEnd(widths[column]) : text.padStart(widths[column]);
   console.log(`\n${title}`);
@@ -69,7 +77,7 @@ export function middle(measurements) {
 }
 
 /** The middle of several figures. */
-function median(figures) {
+export function median(figures) {
   const sorted = [...figures].sort((a, b) => a - b);
   const middle = sorted.length >> 1;
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
