@@ -191,6 +191,6 @@ it('a hit is always the model’s body, whatever was reserved, published, remove
       expect(cache.stats()).toMatchObject({ bodies: 0, usedBytes: 0, reserved: 0 });
       checkRegion(cache);
     }),
-    { numRuns: 60 },
+    { numRuns: 25 },
   );
 });

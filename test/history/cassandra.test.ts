@@ -8,7 +8,7 @@ import { historyContract } from './history-contract.js';
 import { historyWorld, newPlace, putHead, putMessages, span } from './history-fixtures.js';
 import { checkConversation, conversations } from './history-model.js';
 
-const RUNS = 15;
+const RUNS = 6;
 
 describeWithCassandra('history on Cassandra', (server) => {
   historyContract('cql', async () => {
