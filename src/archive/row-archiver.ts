@@ -21,7 +21,7 @@ import type { WriteStore } from '../domain/write-ports.js';
 import { isEditShown } from '../write/edit.js';
 import { insertMicros, revisionAbove, revisionMicros } from '../write/message-ids.js';
 import type { RetainedRow, Retention } from '../write/retention.js';
-import { contended, type ReadRow, readRow, updateLife } from '../write/row-change.js';
+import { contended, isHeldInPart, type ReadRow, readRow, updateLife } from '../write/row-change.js';
 import type { LogEvent, RowChange, RowWork } from './archive-work.js';
 
 export interface RowArchiverPorts {
@@ -161,11 +161,6 @@ function isShown(record: MessageRecord, event: LogEvent): boolean {
     equalIdAt(editedAtActivityId, 0, event.lastActivityId, 0) ||
     revisionMicros(editedAtActivityId) > revisionMicros(event.lastActivityId)
   );
-}
-
-/** A hold with columns that expire: an event met the hold, and its archiver ended before it wrote it again. */
-function isHeldInPart(record: MessageRecord): boolean {
-  return record.retentionClass === RetentionClass.COMPLIANCE_HOLD && record.ttlSeconds !== undefined;
 }
 
 function isSameClass(a: number | undefined, b: number | undefined): boolean {

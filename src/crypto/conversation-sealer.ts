@@ -2,14 +2,14 @@
  * Seals what writers commit (R6.1): the Sealer on the key store and the keyring. A conversation's data key is the one
  * of scope "conversation" whose id is the conversation's uuid; the first message makes its first version.
  *
- * Versions of a conversation are remembered for a while, so a rotation made elsewhere is used that much later; which
- * version was current at a time in the past never changes by it. Opened keys are asked of the keyring for each seal and
+ * Versions of a conversation are remembered for a while, so a rotation is used that much later, by everybody; which
+ * version is current at a time never depends on who asks, or when. Opened keys are asked of the keyring for each seal and
  * their copies zeroed. Fails with KEY_DESTROYED, KEY_UNKNOWN, KEY_UNAVAILABLE or STORE_UNAVAILABLE.
  */
 import { LRUCache } from 'lru-cache';
 import { MailjoinError } from '../domain/errors.js';
 import { type ConversationId, formatUuid, type TenantId } from '../domain/ids.js';
-import { DEK_CACHE_ENTRIES_MAX, DEK_CACHE_TTL_MS_DEFAULT } from '../domain/limits.js';
+import { DEK_CACHE_ENTRIES_MAX, DEK_CACHE_TTL_MS_DEFAULT, KEY_SETTLE_MS } from '../domain/limits.js';
 import type { Coordinates, DekId } from '../domain/message.js';
 import type { Clock, Keyring } from '../domain/ports.js';
 import type { Sealer } from '../domain/sealing.js';
@@ -18,7 +18,6 @@ import { type SealPlace, sealPayload } from './payload.js';
 import { sealPreview } from './preview.js';
 
 const SCOPE = 'conversation';
-
 export interface ConversationSealerOptions {
   readonly keys: Pick<KeyAdmin, 'create' | 'list'>;
   readonly keyring: Pick<Keyring, 'resolve'>;
@@ -51,7 +50,9 @@ export class ConversationSealer implements Sealer {
     const id = formatUuid(conversationId);
     const versions = this.#versions.get(id) ?? (await this.#load(id));
     let current = versions[0] as KeyVersion;
-    for (const version of versions) if (version.createdAtEpochMs <= epochMs) current = version;
+    for (const version of versions) {
+      if (version.createdAtEpochMs + KEY_SETTLE_MS <= epochMs) current = version;
+    }
     return current.dekId;
   }
 

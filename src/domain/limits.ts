@@ -84,6 +84,12 @@ export const THUMBNAIL_BYTES_MAX = 32 * KIB;
 export const DEK_CACHE_ENTRIES_MAX = 10_000;
 /** How long an opened DEK is kept (R6.2, dek_cache_ttl). */
 export const DEK_CACHE_TTL_MS_DEFAULT = 300_000;
+/**
+ * How long after its making a rotated version is used: by then no process remembers the versions without it (they are
+ * kept for DEK_CACHE_TTL_MS_DEFAULT), with a minute for clocks that differ. So every process, whenever it asks, names
+ * the same version for the same time, and a retry seals under the version of the first attempt.
+ */
+export const KEY_SETTLE_MS = DEK_CACHE_TTL_MS_DEFAULT + 60_000;
 /** DEKs asked of the provider in one unwrap call; more are split. */
 export const UNWRAP_BATCH_MAX = 100;
 /** Time for one unwrap call before it counts as failed (→ UNAVAILABLE, not cached). */

@@ -53,17 +53,18 @@ export class HeadOwner {
     return this.#owned.get(key)?.known?.latestSeq;
   }
 
-  /** Brings the head to show the change. `hasMore`: another change follows at once, so reading back can wait. */
+  /** Brings the head to show the change. `isOutdone`: a newer message follows
+   * at once, whose write says all of this one's and is read back, so reading back can wait. */
   async write(
     tenantId: TenantId,
     conversationId: ConversationId,
     change: HeadChange,
-    hasMore: () => boolean,
+    isOutdone: (latestSeq: bigint) => boolean,
   ): Promise<HeadOutcome> {
     const key = headKey(tenantId, conversationId);
     try {
       for (;;) {
-        const outcome = await this.#writeOnce(key, tenantId, conversationId, change, hasMore);
+        const outcome = await this.#writeOnce(key, tenantId, conversationId, change, isOutdone);
         if (outcome !== 'retake') return outcome;
       }
     } catch (error) {
@@ -78,7 +79,7 @@ export class HeadOwner {
     tenantId: TenantId,
     conversationId: ConversationId,
     change: HeadChange,
-    hasMore: () => boolean,
+    isOutdone: (latestSeq: bigint) => boolean,
   ): Promise<HeadOutcome | 'retake'> {
     const { store } = this.#with;
     const remembered = this.#owned.get(key);
@@ -106,7 +107,7 @@ export class HeadOwner {
     });
     owned.version = fence.headVersion;
     owned.known = content;
-    if (hasMore()) return 'written';
+    if (isOutdone(content.latestSeq)) return 'written';
     const head = await store.readHead(tenantId, conversationId);
     if (!isSuperseded(head, fence)) return 'written';
     this.#owned.delete(key);
@@ -119,7 +120,7 @@ export class HeadOwner {
     tenantId: TenantId,
     conversationId: ConversationId,
     change: HeadChange,
-  ): Promise<OwnedHead | 'shown' | 'newer' | 'fenced'> {
+  ): Promise<OwnedHead | 'shown' | 'newer' | 'fenced' | 'retake'> {
     const { store, epochs } = this.#with;
     const before = await store.readHead(tenantId, conversationId);
     const known = knownHead(before);
@@ -127,7 +128,11 @@ export class HeadOwner {
     const epoch = await epochs.acquire(tenantId, conversationId, before?.fencingEpoch);
     // Again: the owner before may have gone on until now. What it still writes is fenced, and it will read that.
     const head = await store.readHead(tenantId, conversationId);
-    if (head?.fencingEpoch !== undefined && head.fencingEpoch >= epoch) return 'fenced';
+    if (head?.fencingEpoch !== undefined && head.fencingEpoch >= epoch) {
+      // Somebody who took over at the same time was given the higher epoch and wrote first: look again, as after any
+      // other take-over. Where nobody wrote meanwhile this process's epochs are not higher: it may not take over.
+      return head.fencingEpoch === before?.fencingEpoch ? 'fenced' : 'retake';
+    }
     const owned = { epoch, version: 0n, known: knownHead(head) };
     this.#owned.set(key, owned);
     return owned;

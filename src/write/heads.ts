@@ -162,8 +162,9 @@ export class HeadWriter {
     let failed = false;
     try {
       if (change !== undefined) {
-        const hasMore = (): boolean => waiting.change !== undefined;
-        const outcome = await this.#owner.write(tenantId, conversationId, change, hasMore);
+        // Only a newer message's write says all that this one's does: after anything else this one must be read back.
+        const isOutdone = (latestSeq: bigint): boolean => (waiting.change?.message?.seq ?? -1n) > latestSeq;
+        const outcome = await this.#owner.write(tenantId, conversationId, change, isOutdone);
         if (outcome === 'written') this.#written++;
         else if (outcome === 'fenced') this.#drop();
         else if (outcome === 'newer' && change.message?.isRepeated === false) this.#dropBackward();

@@ -14,14 +14,16 @@ import { compareIdAt, equalIdAt } from '../domain/ids.js';
 import { effectiveState, MessageState } from '../domain/message.js';
 import type { LogEntry, LogPosition, LogReader } from '../domain/write-ports.js';
 import { applyEdit, type EditorOptions, isEditShown } from './edit.js';
+import type { HoldKeeper } from './holds.js';
 import { applyRecall, type RecallerOptions, recallShown } from './recall.js';
-import { type MessageTarget, readRow } from './row-change.js';
+import { isHeldInPart, type MessageTarget, type ReadRow, readRow } from './row-change.js';
 
 export interface RecoveryOptions {
   readonly messages: RecallerOptions['messages'] & EditorOptions['messages'];
   readonly writes: RecallerOptions['writes'] & CheckpointPorts;
   readonly outbox: RecallerOptions['outbox'];
   readonly heads: RecallerOptions['heads'];
+  readonly holds: Pick<HoldKeeper, 'placeHold'>;
   readonly clock: RecallerOptions['clock'];
   readonly log: Pick<LogReader, 'ends' | 'read'>;
   /** Names the checkpoint; runs of one log share one. */
@@ -67,8 +69,13 @@ export async function recover(options: RecoveryOptions, signal: AbortSignal): Pr
     absent: 0,
     undecodable: 0,
   };
-  const until = await log.ends();
+  // In this order, so that a checkpoint lies beyond the ends only where the log was made anew: then it is read whole.
   const reached = parseCheckpoint(await writes.loadCheckpoint(name));
+  const until = await log.ends();
+  for (const [partition, next] of reached) {
+    const end = until.find((position) => position.partition === partition)?.offset ?? 0n;
+    if (next > end) reached.delete(partition);
+  }
   await log.read({
     from: positionsOf(reached),
     until,
@@ -108,7 +115,7 @@ async function recoverRecall(
   event: LogRecall,
 ): Promise<'shown' | 'applied' | 'absent'> {
   const target = targetOf(event);
-  const row = await readRow(options.writes, options.clock, target);
+  const row = await readWholeRow(options, target);
   if (row === undefined || !equalIdAt(row.record.messageId, 0, target.messageId, 0)) return 'absent';
   const shown = recallShown(row.record);
   // Shown below the event's floor: another event of the same message has not been applied; then this one is.
@@ -127,7 +134,7 @@ async function recoverEdit(
   event: LogEdit,
 ): Promise<'shown' | 'applied' | 'absent'> {
   const target = targetOf(event);
-  const row = await readRow(options.writes, options.clock, target);
+  const row = await readWholeRow(options, target);
   if (row === undefined || !equalIdAt(row.record.messageId, 0, target.messageId, 0)) return 'absent';
   // A recalled message's content is never shown again, so its edits are moot (D14).
   if (effectiveState(row.record) === MessageState.RECALLED || isEditShown(row.record, event)) return 'shown';
@@ -137,6 +144,21 @@ async function recoverEdit(
   const after = await applyEdit(options, target, row, event, undefined);
   if (after === undefined) return 'absent';
   return 'applied';
+}
+
+/**
+ * The event's row. Where a hold was placed while the event was written, and its writer ended before it read that, the
+ * event's columns still expire and would take the held row with them: so the hold is placed once more, whole (D20).
+ */
+async function readWholeRow(
+  { writes, clock, holds }: RecoveryOptions,
+  target: MessageTarget,
+): Promise<ReadRow | undefined> {
+  const row = await readRow(writes, clock, target);
+  if (row === undefined || !isHeldInPart(row.record)) return row;
+  if (!equalIdAt(row.record.messageId, 0, target.messageId, 0)) return row;
+  await holds.placeHold(target);
+  return readRow(writes, clock, target);
 }
 
 function targetOf({ tenantId, conversationId, target }: LogRecall | LogEdit): MessageTarget {

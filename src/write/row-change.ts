@@ -85,6 +85,11 @@ export function hasSameLife(before: MessageRecord, after: MessageRecord): boolea
   return before.retentionClass === after.retentionClass;
 }
 
+/** A hold with columns that expire: a change met the hold, and its writer ended before it wrote it again (D20). */
+export function isHeldInPart(record: MessageRecord): boolean {
+  return record.retentionClass === RetentionClass.COMPLIANCE_HOLD && record.ttlSeconds !== undefined;
+}
+
 export function contended(): MailjoinError {
   return new MailjoinError('STORE_UNAVAILABLE', 'others keep changing the same row');
 }

@@ -96,7 +96,7 @@ export class Writer {
 
   /** D17; `log` reads what `outbox` appends to. */
   recover(log: Pick<LogReader, 'ends' | 'read'>, signal: AbortSignal): Promise<RecoveryReport> {
-    return recover({ ...this.#with, heads: this.#heads, log }, signal);
+    return recover({ ...this.#with, heads: this.#heads, holds: this.#holds, log }, signal);
   }
 
   headStats(): HeadWriterStats {

@@ -8,7 +8,7 @@ import { openPayload } from '../../src/crypto/payload.js';
 import { openPreview, parsePreview } from '../../src/crypto/preview.js';
 import { MailjoinError } from '../../src/domain/errors.js';
 import { formatUuid } from '../../src/domain/ids.js';
-import { DEK_CACHE_TTL_MS_DEFAULT } from '../../src/domain/limits.js';
+import { DEK_CACHE_TTL_MS_DEFAULT, KEY_SETTLE_MS } from '../../src/domain/limits.js';
 import type { Keyring } from '../../src/domain/ports.js';
 import { openFor, SetClock, temporaryDirectory } from '../embedded/embedded-fixtures.js';
 import { conversation, somewhere, tenant } from '../stores/fixtures.js';
@@ -19,7 +19,8 @@ async function sealing() {
   const kek = randomBytes(32);
   const keys = new KeyAdmin(store, kek, clock);
   const keyring = new DekCache({ provider: new LocalKeyProvider(store, kek), clock });
-  return { clock, keys, keyring, sealer: new ConversationSealer({ keys, keyring, clock }) };
+  const another = () => new ConversationSealer({ keys, keyring, clock });
+  return { clock, keys, keyring, another, sealer: another() };
 }
 
 describe('ConversationSealer', () => {
@@ -79,8 +80,23 @@ describe('ConversationSealer', () => {
       (await sealer.keyAt(tenantId, conversationId, epochMs)).version;
     expect(await versionAt(firstMs - 1)).toBe(1);
     expect(await versionAt(firstMs)).toBe(1);
-    expect(await versionAt(firstMs + 9_999)).toBe(1);
-    expect(await versionAt(firstMs + 10_000)).toBe(2);
+    expect(await versionAt(firstMs + 10_000 + KEY_SETTLE_MS - 1)).toBe(1);
+    expect(await versionAt(firstMs + 10_000 + KEY_SETTLE_MS)).toBe(2);
+  });
+
+  it('names the same version for the same time whoever asks, with versions remembered or just listed', async () => {
+    const { sealer, keys, clock, another } = await sealing();
+    const { tenantId, conversationId } = somewhere();
+    const first = await sealer.keyAt(tenantId, conversationId, clock.ms);
+    clock.ms += 1_000;
+    await keys.rotate(first.scope, first.id);
+    const fresh = another();
+    for (const laterMs of [0, 1, 60_000, DEK_CACHE_TTL_MS_DEFAULT - 2_000]) {
+      const atMs = clock.ms + laterMs;
+      expect(await fresh.keyAt(tenantId, conversationId, atMs)).toEqual(
+        await sealer.keyAt(tenantId, conversationId, atMs),
+      );
+    }
   });
 
   it('seals payloads and previews that open with the key, at their place only', async () => {

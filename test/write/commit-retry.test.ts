@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { MessageId } from '../../src/domain/ids.js';
+import { KEY_SETTLE_MS } from '../../src/domain/limits.js';
 import { MessageState } from '../../src/domain/message.js';
 import { DedupState } from '../../src/domain/write-ports.js';
 import type { CommitStep } from '../../src/write/steps.js';
@@ -127,6 +128,7 @@ describe('a retry', () => {
     await first.keys.rotate(scope?.scope ?? '', scope?.id ?? '');
     const { seq } = await second.writer.commit(given);
     expect((await rowOf(second, { ...where, seq }))?.dekId?.version).toBe(1);
+    first.clock.ms += KEY_SETTLE_MS;
     const after = await committed(second, where);
     expect((await rowOf(second, after))?.dekId?.version).toBe(2);
   });

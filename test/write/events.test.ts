@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { compareIdAt } from '../../src/domain/ids.js';
+import { KEY_SETTLE_MS } from '../../src/domain/limits.js';
 import { effectiveState, MessageState } from '../../src/domain/message.js';
 import { Editor, isEditShown } from '../../src/write/edit.js';
 import { insertMicros, revisionMicros } from '../../src/write/message-ids.js';
@@ -148,6 +149,7 @@ describe('edit', () => {
     const first = await rowOf(process, target);
     process.clock.ms += 300_001;
     await process.keys.rotate(first?.dekId?.scope ?? '', first?.dekId?.id ?? '');
+    process.clock.ms += KEY_SETTLE_MS;
     const { lastActivityId } = await process.writer.edit({ ...target, payload: bytes('corrected') });
     const row = await rowOf(process, target);
     expect(row).toMatchObject({
