@@ -160,7 +160,9 @@ export async function applyEdit(
   let row = found;
   let edit = logged;
   for (let attempt = 0; attempt < ROW_ATTEMPTS_MAX; attempt++) {
-    const revision = revisionAbove(row.record, edit.lastActivityId);
+    // On a recalled row it has nothing to show: it keeps its place, and never comes to lie above a later recall.
+    const isMoot = attempt === 0 && effectiveState(row.record) === MessageState.RECALLED;
+    const revision = isMoot ? edit.lastActivityId : revisionAbove(row.record, edit.lastActivityId);
     if (revision !== edit.lastActivityId && logRaised !== undefined) {
       edit = { ...edit, lastActivityId: revision };
       await logRaised(edit);

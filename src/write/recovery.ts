@@ -8,10 +8,11 @@
  * stops at the ends it started with; what it announces is read by the next run, which finds it applied. Records that
  * cannot be decoded are counted and passed over; any other failure stops the run before its checkpoint moves over it.
  */
+import { eventId } from '../codec/event-id.js';
 import { decodeLogRecord, encodeLogRecord, type LogEdit, type LogRecall } from '../codec/log-record.js';
 import { MailjoinError } from '../domain/errors.js';
 import { compareIdAt, equalIdAt } from '../domain/ids.js';
-import { effectiveState, MessageState } from '../domain/message.js';
+import { effectiveState, type MessageRecord, MessageState } from '../domain/message.js';
 import type { LogEntry, LogPosition, LogReader } from '../domain/write-ports.js';
 import { applyEdit, type EditorOptions, isEditShown } from './edit.js';
 import type { HoldKeeper } from './holds.js';
@@ -136,14 +137,33 @@ async function recoverEdit(
   const target = targetOf(event);
   const row = await readWholeRow(options, target);
   if (row === undefined || !equalIdAt(row.record.messageId, 0, target.messageId, 0)) return 'absent';
-  // A recalled message's content is never shown again, so its edits are moot (D14).
-  if (effectiveState(row.record) === MessageState.RECALLED || isEditShown(row.record, event)) return 'shown';
+  if (isEditShown(row.record, event)) return 'shown';
   const appendedAtMs = BigInt(Math.floor(options.clock.epochMs()));
   const value = encodeLogRecord({ ...event, appendedAtMs });
   await options.outbox.append({ key: event.conversationId, value });
   const after = await applyEdit(options, target, row, event, undefined);
   if (after === undefined) return 'absent';
+  if (effectiveState(row.record) === MessageState.RECALLED) await recallAgain(options, target, row.record);
   return 'applied';
+}
+
+/**
+ * An edit that was logged before its writer knew of the recall takes its place among the row's revisions, as an archiver
+ * has it. Where that is above the recall's, the recall is told and written again above it: what caches were told of the
+ * edit is reached, and the row says RECALLED in every column, whatever is repeated after (S-7).
+ */
+async function recallAgain(
+  options: RecoveryOptions,
+  target: MessageTarget,
+  recalled: MessageRecord,
+): Promise<void> {
+  const row = await readRow(options.writes, options.clock, target);
+  const { recallEventSeq: seq, lastActivityId } = recalled;
+  if (row === undefined || seq === undefined || lastActivityId === undefined) return;
+  if (recallShown(row.record) !== undefined) return;
+  const { tenantId, conversationId, messageId } = target;
+  const id = eventId({ kind: 'recall', tenantId, conversationId, messageId, activityId: lastActivityId });
+  await applyRecall(options, target, row, { eventId: id, seq, lastActivityId }, async () => undefined);
 }
 
 /**

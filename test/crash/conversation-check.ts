@@ -100,12 +100,12 @@ export async function checkEdits(ledger: Ledger, seen: Seen): Promise<void> {
     acked.filter(({ eventSeq }) => !inLog.has(eventSeq)),
     'edit events lost',
   ).toEqual([]);
+  for (const event of seen.edits) expectAtOrAbove(rowOf(seen, event), event);
   for (const [name, row] of seen.rows) {
     if (effectiveState(row) === MessageState.RECALLED) continue;
     const edits = seen.edits.filter(({ target }) => target.seq === row.seq);
     const last = edits.sort((a, b) => Buffer.compare(a.lastActivityId, b.lastActivityId)).at(-1);
     expect(hex(row.editedAtActivityId), `the last edit of ${name}`).toBe(hex(last?.lastActivityId));
-    if (last !== undefined) expectAtOrAbove(row, last);
     if (last !== undefined) expect(hex(row.payload)).toBe(hex(last.payload));
     const told = acked.find(({ eventSeq }) => eventSeq === last?.seq)?.text;
     const text = last === undefined ? ledger.texts.get(name) : told;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { LogRecord } from '../../src/codec/log-record.js';
+import { encodeLogRecord, type LogRecord } from '../../src/codec/log-record.js';
 import { effectiveState, MessageState } from '../../src/domain/message.js';
 import type { RecoveryReport } from '../../src/write/recovery.js';
 import {
@@ -107,6 +107,33 @@ describe('the recovery run (D17)', () => {
     await process.writer.recall(target);
     await recover(process);
     expect(await rowOf(process, target)).toMatchObject({ state: MessageState.RECALLED });
+  });
+
+  it('S-7: an edit logged above a recall that it did not know of leaves the row RECALLED, above both, for good', async () => {
+    const [first, second] = await twoProcesses();
+    const where = chat();
+    const target = await committed(first, where);
+    // The edit has read the row and was given its revision before, or after, the recall that comes in between.
+    first.after('edit', 'read', async () => {
+      await second.writer.recall(target);
+      first.clock.ms += 5;
+    });
+    first.crashAfter('edit', 'log');
+    await expect(first.writer.edit({ ...target, payload: bytes('x') })).rejects.toThrow(Crash);
+    await recover(second);
+    const row = await rowOf(second, target);
+    expect(row).toMatchObject({ state: MessageState.RECALLED });
+    const records = await logged(second.opened.log);
+    for (const record of records) {
+      if (record.kind !== 'recall' && record.kind !== 'edit') continue;
+      expect([hex(record.lastActivityId), hex(row?.lastActivityId)].sort()[0]).toBe(
+        hex(record.lastActivityId),
+      );
+      const value = encodeLogRecord(record);
+      await second.opened.log.append({ key: where.conversationId, value });
+    }
+    expect(await recover(first)).toMatchObject({ applied: 0 });
+    expect(await rowOf(first, target)).toEqual(row);
   });
 
   it('applies an edit that a hold was placed above (D20)', async () => {
