@@ -7,10 +7,10 @@ import {
 } from '../../src/domain/limits.js';
 import { MessageState, RetentionClass } from '../../src/domain/message.js';
 import { DedupState, type Outbox } from '../../src/domain/write-ports.js';
-import type { AllocatedMessage, SequenceAllocator } from '../../src/write/allocator.js';
 import type { MessageToCommit } from '../../src/write/message-to-commit.js';
-import { activity, message, user } from '../stores/fixtures.js';
+import { user } from '../stores/fixtures.js';
 import {
+  allocatorOf,
   bytes,
   chat,
   committed,
@@ -24,18 +24,6 @@ import {
   type WritingProcess,
   writingProcess,
 } from './write-fixtures.js';
-
-/** An allocator that gives exactly these seqs. */
-function seqsOf(...seqs: bigint[]): SequenceAllocator {
-  const next = (): bigint => seqs.shift() ?? 0n;
-  return {
-    allocateMessage: async (): Promise<AllocatedMessage> => {
-      const messageId = message(randomBytes(16));
-      return { seq: next(), messageId, lastActivityId: activity(messageId) };
-    },
-    allocateEvent: async () => ({ seq: next(), lastActivityId: activity() }),
-  };
-}
 
 /** Protobuf field 7 of MediaMetadata. */
 function thumbnail(length: number): Uint8Array {
@@ -116,7 +104,7 @@ describe('commit refuses, before anything is written', () => {
   });
 
   it('R1.1, S-2: a seq of 2^63 that was computed inside, with nothing written', async () => {
-    const process = await writingProcess({ allocator: seqsOf(2n ** 63n) });
+    const process = await writingProcess({ allocator: allocatorOf(2n ** 63n) });
     const given = messageIn(chat());
     await expect(process.writer.commit(given)).rejects.toMatchObject({ code: 'ERR_ASSERTION' });
     await nothingWritten(process, given);
@@ -236,7 +224,7 @@ describe('commit', () => {
 
   it('S-2: takes seqs 2^62 − 1, 2^62, 2^62 + 1 and 2^63 − 1, and their rows lie in that order', async () => {
     const seqs = [2n ** 62n - 1n, 2n ** 62n, 2n ** 62n + 1n, 2n ** 63n - 1n];
-    const process = await writingProcess({ allocator: seqsOf(...seqs) });
+    const process = await writingProcess({ allocator: allocatorOf(...seqs) });
     const where = chat();
     for (const seq of seqs) expect((await process.writer.commit(messageIn(where))).seq).toBe(seq);
     const rows = await process.opened.writes.readBucket(

@@ -7,6 +7,7 @@ import { DekCache } from '../../src/crypto/dek-cache.js';
 import { KeyAdmin } from '../../src/crypto/key-admin.js';
 import { LocalKeyProvider } from '../../src/crypto/local-key-provider.js';
 import { effectiveState, MessageState, RetentionClass } from '../../src/domain/message.js';
+import type { SequenceAllocator } from '../../src/write/allocator.js';
 import { insertMicros } from '../../src/write/message-ids.js';
 import { NO_POLICIES, type RetentionPolicies } from '../../src/write/retention-policies.js';
 import type { Operation, Step } from '../../src/write/steps.js';
@@ -15,7 +16,7 @@ import { clock, type KeyspaceUnderTest, makeKeyspace } from '../cql/cassandra-un
 import { openFor, temporaryDirectory } from '../embedded/embedded-fixtures.js';
 import { describeWithCassandra } from '../services/cassandra.js';
 import { life, readSummary, until, user } from '../stores/fixtures.js';
-import { bytes, Crash, chat, hex, logged, messageIn, targetOf } from './write-fixtures.js';
+import { allocatorOf, bytes, Crash, chat, hex, logged, messageIn, targetOf } from './write-fixtures.js';
 
 const KEK = randomBytes(32);
 
@@ -29,7 +30,7 @@ describeWithCassandra('the write side on Cassandra', (server) => {
   afterAll(() => keyspace.drop());
 
   /** Two writing processes with sessions of their own and one log; `crash` ends an operation after that step. */
-  async function processes(retention: RetentionPolicies = NO_POLICIES) {
+  async function processes(retention: RetentionPolicies = NO_POLICIES, allocator?: SequenceAllocator) {
     const { log } = await openFor(temporaryDirectory(), clock);
     let crash: string | undefined;
     const alerts: string[] = [];
@@ -44,6 +45,7 @@ describeWithCassandra('the write side on Cassandra', (server) => {
         sealer,
         retention,
         clock,
+        ...(allocator === undefined ? {} : { allocator }),
         onAlert: (alert) => alerts.push(alert),
         watchStep: (operation, step) => {
           if (crash !== `${operation} ${step}`) return;
@@ -81,6 +83,20 @@ describeWithCassandra('the write side on Cassandra', (server) => {
       expect(head).toMatchObject({ latestSeq: 1n });
     },
   );
+
+  it('S-2: commits at 2^62 − 1, 2^62, 2^62 + 1 and 2^63 − 1 lie in that order; from 2^63 on nothing is written', async () => {
+    const seqs = [2n ** 62n - 1n, 2n ** 62n, 2n ** 62n + 1n, 2n ** 63n - 1n];
+    const { first, writes, log } = await processes(NO_POLICIES, allocatorOf(...seqs, 2n ** 63n));
+    const where = chat();
+    for (const seq of seqs) expect((await first.commit(messageIn(where))).seq).toBe(seq);
+    const rows = await writes.readBucket(where.tenantId, where.conversationId, (2n ** 62n) >> 12n);
+    expect(rows.map(({ seq }) => seq)).toEqual([2n ** 62n, 2n ** 62n + 1n]);
+    await first.headsIdle();
+    await expect(first.commit(messageIn(where))).rejects.toThrow('R1.1');
+    const head = await writes.readHead(where.tenantId, where.conversationId);
+    expect(head).toMatchObject({ latestSeq: 2n ** 63n - 1n });
+    expect(await logged(log)).toHaveLength(seqs.length);
+  });
 
   it('S-7: a recall that was logged only is applied by the recovery run, and a replayed INSERT does not undo it', async () => {
     const { first, second, writes, messages, log, crashAfter } = await processes();

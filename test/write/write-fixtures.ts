@@ -16,6 +16,7 @@ import type { Coordinates, MessageRecord } from '../../src/domain/message.js';
 import type { LogReader } from '../../src/domain/write-ports.js';
 import type { OpenedEmbedded } from '../../src/embedded/open-embedded.js';
 import type { WriteAlert } from '../../src/write/alerts.js';
+import type { AllocatedMessage, SequenceAllocator } from '../../src/write/allocator.js';
 import type { Acknowledgement } from '../../src/write/commit.js';
 import type { MessageToCommit } from '../../src/write/message-to-commit.js';
 import { NO_POLICIES } from '../../src/write/retention-policies.js';
@@ -23,7 +24,7 @@ import type { MessageTarget } from '../../src/write/row-change.js';
 import type { Operation, Step } from '../../src/write/steps.js';
 import { Writer, type WriterOptions } from '../../src/write/writer.js';
 import { openFor, SetClock, temporaryDirectory } from '../embedded/embedded-fixtures.js';
-import { conversation, tenant, user } from '../stores/fixtures.js';
+import { activity, conversation, message, tenant, user } from '../stores/fixtures.js';
 
 /** What a step throws to end an operation there. */
 export class Crash extends Error {}
@@ -184,4 +185,16 @@ export async function logged(log: Pick<LogReader, 'ends' | 'read'>): Promise<Log
 
 export function hex(value: Uint8Array | undefined): string | undefined {
   return value && Buffer.from(value).toString('hex');
+}
+
+/** An allocator that gives exactly these seqs. */
+export function allocatorOf(...seqs: bigint[]): SequenceAllocator {
+  const next = (): bigint => seqs.shift() ?? 0n;
+  return {
+    allocateMessage: async (): Promise<AllocatedMessage> => {
+      const messageId = message(randomBytes(16));
+      return { seq: next(), messageId, lastActivityId: activity(messageId) };
+    },
+    allocateEvent: async () => ({ seq: next(), lastActivityId: activity() }),
+  };
 }
