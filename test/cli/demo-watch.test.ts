@@ -20,7 +20,7 @@ describe('watch', () => {
     const target = firstOf(await sidecar.write(tenant(), [1n]));
     const floor = { lastActivityId: Buffer.alloc(16) };
     const seen = await watch(sidecar.client, target, { result: 'RECALLED' }, floor);
-    expect(seen.difference).toMatch(/^OK .* below the floor, instead of RECALLED$/);
+    expect(seen.difference).toMatch(/^OK .* below the floor, instead of RECALLED$/s);
   });
 
   it('waits without a floor, and takes the right answer when it comes', async () => {
