@@ -104,7 +104,16 @@ export class Editor {
     const isOwn = after !== undefined && Buffer.compare(after.payload ?? NO_BYTES, sealed.payload) === 0;
     const revision = (isOwn ? after.lastActivityId : undefined) ?? lastActivityId;
     if (isOwn && effectiveState(after) !== MessageState.RECALLED) {
-      const content = { tenantId, conversationId, seq, messageId, lastActivityId: revision, preview };
+      const { senderId } = after;
+      const content = {
+        tenantId,
+        conversationId,
+        seq,
+        messageId,
+        senderId,
+        lastActivityId: revision,
+        preview,
+      };
       await this.#with.heads.revise({ ...content, keyAtMs: BigInt(nowEpochMs) });
     }
     await steps.done('head');

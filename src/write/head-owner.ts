@@ -53,8 +53,10 @@ export class HeadOwner {
     return this.#owned.get(key)?.known?.latestSeq;
   }
 
-  /** Brings the head to show the change. `isOutdone`: a newer message follows
-   * at once, whose write says all of this one's and is read back, so reading back can wait. */
+  /**
+   * Brings the head to show the change. `isOutdone`: a newer message follows at once, whose write says all of this one's
+   * and is read back, so reading back can wait.
+   */
   async write(
     tenantId: TenantId,
     conversationId: ConversationId,
@@ -82,16 +84,10 @@ export class HeadOwner {
     isOutdone: (latestSeq: bigint) => boolean,
   ): Promise<HeadOutcome | 'retake'> {
     const { store } = this.#with;
-    const remembered = this.#owned.get(key);
-    const owned = remembered ?? (await this.#takeOver(key, tenantId, conversationId, change));
+    const owned = this.#owned.get(key) ?? (await this.#takeOver(key, tenantId, conversationId, change));
     if (typeof owned === 'string') return owned;
     const content = contentAfter(owned.known, change);
-    if (content === undefined) {
-      if (remembered === undefined || !isBeyond(owned.known, change)) return unwritten(owned.known, change);
-      // Somebody else wrote the head since: look again.
-      this.#owned.delete(key);
-      return 'retake';
-    }
+    if (content === undefined) return unwritten(owned.known, change);
     const fence = { fencingEpoch: owned.epoch, headVersion: owned.version + 1n };
     const preview = await this.#preview(tenantId, conversationId, content);
     const { latestSeq, lastMessageId, lastActivityId, lastSenderId } = content;
@@ -156,11 +152,6 @@ export class HeadOwner {
       throw error;
     }
   }
-}
-
-/** True when a change revises a message that is newer than the head as this process remembers it. */
-function isBeyond(known: KnownHead | undefined, { revision }: HeadChange): boolean {
-  return revision !== undefined && (known === undefined || revision.seq > known.latestSeq);
 }
 
 /** Why a change needs no write. */

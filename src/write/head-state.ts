@@ -1,8 +1,8 @@
 /**
  * What a conversation's head should become: pure rules on head changes (R5.2, D2, D12).
  *
- * A change is a new last message, or a new revision of the last message (recall, edit). Changes that wait for the same
- * write are merged: only the newest message counts, and only revisions of it. latest_conversation_seq never goes back.
+ * A change is a new last message, or a new revision of the last message or of a newer one (recall, edit). Changes that
+ * wait for the same write are merged: only the newest message counts, and only revisions of it. latest_conversation_seq never goes back.
  */
 import { type ActivityId, compareIdAt, equalIdAt, type MessageId, type UserId } from '../domain/ids.js';
 import type { Coordinates } from '../domain/message.js';
@@ -20,9 +20,13 @@ export interface HeadUpdate extends Coordinates {
   readonly isRepeated: boolean;
 }
 
-/** A message that was recalled or edited: matters only while it is the last one. */
+/**
+ * A message that was recalled or edited: matters while it is the last one. One that the head has not heard of yet is
+ * entered by its revision: its commit's own update may still be on its way, and must not show what was recalled.
+ */
 export interface HeadRevision extends Coordinates {
   readonly messageId: MessageId;
+  readonly senderId: UserId | undefined;
   readonly lastActivityId: ActivityId;
   /** Plaintext; undefined = the head shows none from now on (D12). */
   readonly preview: Uint8Array | undefined;
@@ -80,9 +84,20 @@ export function contentAfter(known: KnownHead | undefined, change: HeadChange): 
     };
   }
   const base = content ?? known;
-  if (revision === undefined || base === undefined || !revises(revision, base)) return content;
+  if (revision === undefined) return content;
+  const { seq, messageId, senderId, lastActivityId, preview, keyAtMs } = revision;
+  if (base === undefined || seq > base.latestSeq) {
+    return {
+      latestSeq: seq,
+      lastMessageId: messageId,
+      lastSenderId: senderId,
+      lastActivityId,
+      preview,
+      keyAtMs,
+    };
+  }
+  if (!revises(revision, base)) return content;
   const { latestSeq, lastMessageId, lastSenderId } = base;
-  const { lastActivityId, preview, keyAtMs } = revision;
   return { latestSeq, lastMessageId, lastSenderId, lastActivityId, preview, keyAtMs };
 }
 

@@ -72,12 +72,13 @@ export class Recaller {
 
     const { tenantId, conversationId, seq, messageId, placeholder: preview } = request;
     const { lastActivityId } = acknowledgement;
-    const keyAtMs = row.record.createdAtMs;
+    const { createdAtMs: keyAtMs, senderId } = row.record;
     await this.#with.heads.revise({
       tenantId,
       conversationId,
       seq,
       messageId,
+      senderId,
       lastActivityId,
       preview,
       keyAtMs,

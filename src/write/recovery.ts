@@ -125,8 +125,8 @@ async function recoverRecall(
     ? shown.lastActivityId
     : await applyRecall(options, target, row, event, async () => undefined);
   // The head may have missed it, too (D12); where it is not the last message's this changes nothing.
-  const keyAtMs = row.record.createdAtMs;
-  await options.heads.revise({ ...target, lastActivityId, preview: undefined, keyAtMs });
+  const { createdAtMs: keyAtMs, senderId } = row.record;
+  await options.heads.revise({ ...target, senderId, lastActivityId, preview: undefined, keyAtMs });
   return isShown ? 'shown' : 'applied';
 }
 

@@ -143,6 +143,52 @@ describe('heads', () => {
     expect([head?.latestSeq, alerts]).toEqual([13n, []]);
   });
 
+  it('D12: a recall that comes before its commit has reached the head keeps that commit from showing its preview', async () => {
+    const [first, second] = await twoProcesses();
+    const where = chat();
+    await committed(first, where, { preview: bytes('older') });
+    await first.writer.headsIdle();
+    // The commit's head is on its way while another process recalls the message.
+    const { writes } = first.opened;
+    const writeHead = writes.writeHead.bind(writes);
+    let arrived!: () => void;
+    let go!: () => void;
+    const onItsWay = new Promise<void>((resolve) => {
+      arrived = resolve;
+    });
+    const held = new Promise<void>((resolve) => {
+      go = resolve;
+    });
+    writes.writeHead = async (...args: Parameters<WriteStore['writeHead']>) => {
+      arrived();
+      await held;
+      return writeHead(...args);
+    };
+    const last = await committed(first, where, { preview: bytes('secret') });
+    await onItsWay;
+    first.clock.ms += 1000;
+    await second.writer.recall(last);
+    await second.writer.headsIdle();
+    go();
+    await first.writer.headsIdle();
+    expect(await previewText(second, where)).toBeUndefined();
+    const head = await writes.readHead(where.tenantId, where.conversationId);
+    expect(head).toMatchObject({ latestSeq: last.seq });
+  });
+
+  it('D12: a commit that is repeated after its message was recalled does not show its preview', async () => {
+    const [first, second] = await twoProcesses();
+    const where = chat();
+    const given = messageIn(where, { preview: bytes('secret') });
+    first.crashAfter('commit', 'complete');
+    await expect(first.writer.commit(given)).rejects.toThrow(Crash);
+    const row = await rowOf(first, { ...where, seq: 1n });
+    await second.writer.recall({ ...where, seq: 1n, messageId: row?.messageId as MessageId });
+    await first.writer.commit(given);
+    await Promise.all([first.writer.headsIdle(), second.writer.headsIdle()]);
+    expect(await previewText(second, where)).toBeUndefined();
+  });
+
   it('D12: a recalled last message leaves the preview also where another process wrote it and another recall waits', async () => {
     const [first, second] = await twoProcesses();
     const where = chat();
