@@ -20,6 +20,7 @@ import { prepareJoin } from '../dist/client/join-request.js';
 import { createRequestBuffer } from '../dist/client/request-buffer.js';
 import { createKekFile, loadKekFile } from '../dist/crypto/kek-file.js';
 import { formatHex, formatUuid } from '../dist/domain/ids.js';
+import { runBounded } from './bounded-run.mjs';
 import { fill } from './fill.mjs';
 import { cannonFor, joinAll, joinFor, requestOf } from './load.mjs';
 import { naiveLookUps } from './naive.mjs';
@@ -49,19 +50,7 @@ const { values } = parseArgs({
 const folder = await mkdtemp(join(tmpdir(), 'mailjoin-bench-'));
 const socketPath = join(folder, 'bench.sock');
 const stops = [() => rm(folder, { recursive: true, force: true })];
-const limit = new Promise((_, reject) => {
-  setTimeout(reject, RUN_MS_MAX, new Error(`the bench took longer than ${RUN_MS_MAX / 1000} s`)).unref();
-});
-let exitCode = 0;
-try {
-  await Promise.race([bench(), limit]);
-} catch (error) {
-  console.error(error);
-  exitCode = 1;
-}
-for (const stop of stops.reverse()) await stop();
-// Not left to the event loop: a run that was cut off by its limit may still be starting something.
-process.exit(exitCode);
+await runBounded(bench, stops, RUN_MS_MAX);
 
 async function bench() {
   printMachine();

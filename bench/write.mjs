@@ -23,6 +23,7 @@ import { DedupState } from '../dist/domain/write-ports.js';
 import { insertMicros } from '../dist/write/message-ids.js';
 import { NO_POLICIES } from '../dist/write/retention-policies.js';
 import { Writer } from '../dist/write/writer.js';
+import { runBounded } from './bounded-run.mjs';
 import { each } from './fill.mjs';
 import { median, printMachine, printRows } from './report.mjs';
 import { openEmbeddedPlace, openLivePlace } from './write-places.mjs';
@@ -41,19 +42,7 @@ const RUN_MS_MAX = 118_000;
 const { values } = parseArgs({ options: { store: { type: 'string', default: 'both' } } });
 const folder = await mkdtemp(join(tmpdir(), 'mailjoin-bench-write-'));
 const stops = [() => rm(folder, { recursive: true, force: true })];
-const limit = new Promise((_, reject) => {
-  setTimeout(reject, RUN_MS_MAX, new Error(`the bench took longer than ${RUN_MS_MAX / 1000} s`)).unref();
-});
-let exitCode = 0;
-try {
-  await Promise.race([bench(), limit]);
-} catch (error) {
-  console.error(error);
-  exitCode = 1;
-}
-for (const stop of stops.reverse()) await stop();
-// Not left to the event loop: a run that was cut off by its limit may still be starting something.
-process.exit(exitCode);
+await runBounded(bench, stops, RUN_MS_MAX);
 
 async function bench() {
   printMachine();

@@ -92,8 +92,7 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Sid
   }, leaseMs / RENEWALS_PER_LEASE);
   closers.add(() => {
     clearInterval(renewal);
-    region.retire();
-    cache.clear();
+    cache.retire();
   });
 
   const opener = new WorkerOpener({

@@ -121,8 +121,6 @@ export const RETRY_AFTER_MS = 250;
 export const READY_CACHE_MS = 1_000;
 /** Time for that look; longer counts as not ready. */
 export const READY_TIMEOUT_MS = 2_000;
-/** Idle connections are closed by uWebSockets.js after about this long; the library has no setting for it. */
-export const IDLE_TIMEOUT_S = 10;
 /** How long a stop waits for batches in flight. */
 export const SHUTDOWN_MS_DEFAULT = 10_000;
 /** Bytes of a Unix socket path on Linux (sun_path without its final 0). */
