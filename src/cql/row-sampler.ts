@@ -1,6 +1,7 @@
 /**
  * Samples message_record on Cassandra or ScyllaDB: the rows that follow random tokens, a few of each place, so that the
- * whole ring is seen with bounded reads. Partitions behind wide gaps of the ring are met a little more often.
+ * whole ring is seen with bounded reads. Partitions behind wide gaps of the ring are met a little more often. Where that
+ * brings nothing new any more, the rest follows in the ring's order: a small table is sampled whole.
  *
  * On disk: both stores keep `system.size_estimates`, the mean size of a partition as the answering node has it, written
  * every few minutes from flushed data, before compression. Divided by the rows of the partitions that were sampled.
@@ -20,7 +21,7 @@ const PARTITION_COLUMNS = 'tenant_id, conversation_id, seq_bucket';
 const TOKEN = `token(${PARTITION_COLUMNS})`;
 /** Rows read behind one token: few, so that one large partition does not stand for all. */
 const ROWS_PER_PLACE = 64;
-/** Places in a row that bring nothing new before a table counts as seen whole. */
+/** Places in a row that bring nothing new before the rest is read in order. */
 const STALE_PLACES_MAX = 16;
 /** Partitions whose rows are counted. */
 const COUNTED_PARTITIONS_MAX = 64;
@@ -45,6 +46,7 @@ export class CqlRowSampler implements RowSampler {
   readonly #session: CqlSession;
   readonly #keyspace: string;
   readonly #from: CqlStatement;
+  readonly #all: CqlStatement;
   readonly #count: CqlStatement;
 
   constructor(session: CqlSession, keyspace: string) {
@@ -52,9 +54,9 @@ export class CqlRowSampler implements RowSampler {
     const select = (cql: string): CqlStatement => ({ cql, table: TABLE, shape: 'select', access: 'read' });
     this.#session = session;
     this.#keyspace = keyspace;
-    this.#from = select(
-      `SELECT ${PARTITION_COLUMNS}, ${RECORD_SELECTION}, WRITETIME(created_at) AS created_written, WRITETIME(payload_or_ciphertext) AS payload_written, WRITETIME(state) AS state_written FROM ${table} WHERE ${TOKEN} >= ? LIMIT ${ROWS_PER_PLACE}`,
-    );
+    const columns = `${PARTITION_COLUMNS}, ${RECORD_SELECTION}, WRITETIME(created_at) AS created_written, WRITETIME(payload_or_ciphertext) AS payload_written, WRITETIME(state) AS state_written`;
+    this.#all = select(`SELECT ${columns} FROM ${table}`);
+    this.#from = select(`SELECT ${columns} FROM ${table} WHERE ${TOKEN} >= ? LIMIT ${ROWS_PER_PLACE}`);
     this.#count = select(
       `SELECT COUNT(*) AS row_count FROM ${table} WHERE tenant_id = ? AND conversation_id = ? AND seq_bucket = ?`,
     );
@@ -64,14 +66,23 @@ export class CqlRowSampler implements RowSampler {
     const rows = new Map<string, SampledRow>();
     const partitions = new Map<string, readonly CqlValue[]>();
     let stale = 0;
+    const take = (row: CqlRow): void => {
+      const [key, partition, sampled] = placed(row);
+      if (partitions.size < COUNTED_PARTITIONS_MAX) partitions.set(key, partition);
+      if (sampled !== undefined) rows.set(`${key} ${sampled.record.seq}`, sampled);
+    };
     while (rows.size < rowsMax && stale < STALE_PLACES_MAX) {
       const before = rows.size;
-      for (const row of await this.#rowsBehind(randomToken(random))) {
-        const [key, partition, sampled] = placed(row);
-        if (partitions.size < COUNTED_PARTITIONS_MAX) partitions.set(key, partition);
-        if (sampled !== undefined && rows.size < rowsMax) rows.set(`${key} ${sampled.record.seq}`, sampled);
-      }
+      for (const row of await this.#rowsBehind(randomToken(random))) if (rows.size < rowsMax) take(row);
       stale = rows.size === before ? stale + 1 : 0;
+    }
+    if (rows.size < rowsMax) {
+      // As many as bring the sample to its full size, unless incomplete ones lie among them.
+      let left = 2 * rowsMax;
+      for await (const row of eachRow(this.#session, this.#all, [])) {
+        take(row);
+        if (rows.size === rowsMax || --left === 0) break;
+      }
     }
     return { rows: [...rows.values()], disk: await this.#disk([...partitions.values()]) };
   }

@@ -1,6 +1,6 @@
 /**
- * Samples message_record in the file: from a random tenant, conversation and bucket on, a few rows of each place. On
- * disk: the pages of the table by its rows, expired ones that were not swept yet included. Fails with STORE_UNAVAILABLE
+ * Samples message_record in the file: from a random tenant, conversation and bucket on, a few rows of each place, and
+ * where that brings nothing new any more the rest in the file's order: a small table is sampled whole. On disk: the pages of the table by its rows, expired ones that were not swept yet included. Fails with STORE_UNAVAILABLE
  * or STORE_CORRUPT.
  */
 import { MailjoinError } from '../domain/errors.js';
@@ -17,6 +17,11 @@ const STALE_PLACES_MAX = 16;
 const CONVERSATION_BYTES = 2 * ID_BYTES;
 const KEY_BYTES = CONVERSATION_BYTES + 16;
 
+interface StoredRow {
+  readonly key: Buffer;
+  readonly value: Buffer;
+}
+
 export class EmbeddedRowSampler implements RowSampler {
   readonly #environment: Environment;
   readonly #clock: Clock;
@@ -29,24 +34,29 @@ export class EmbeddedRowSampler implements RowSampler {
   async sampleRows(rowsMax: number, random: () => number): Promise<RowSample> {
     const nowS = Math.floor(this.#clock.epochMs() / 1000);
     const rows = new Map<string, SampledRow>();
+    const take = ({ key, value }: StoredRow): void => {
+      const sampled = rows.size < rowsMax ? sampledRow(key, value, nowS) : undefined;
+      if (sampled !== undefined) rows.set(key.toString('latin1'), sampled);
+    };
     let stale = 0;
     while (rows.size < rowsMax && stale < STALE_PLACES_MAX) {
       const before = rows.size;
-      for (const { key, value } of this.#rowsSomewhere(random)) {
-        const sampled = sampledRow(key, value, nowS);
-        if (sampled !== undefined && rows.size < rowsMax) rows.set(key.toString('latin1'), sampled);
-      }
+      for (const row of this.#rowsSomewhere(random)) take(row);
       stale = rows.size === before ? stale + 1 : 0;
     }
+    if (rows.size < rowsMax) for (const row of this.#firstRows(2 * rowsMax)) take(row);
     return { rows: [...rows.values()], disk: this.#disk() };
   }
 
-  #rowsSomewhere(random: () => number): readonly { key: Buffer; value: Buffer }[] {
+  /** As many as bring a sample to its full size, unless expired ones lie among them. */
+  #firstRows(limit: number): readonly StoredRow[] {
+    return this.#environment.read(() => [...this.#environment.records.getRange({ limit })]);
+  }
+
+  #rowsSomewhere(random: () => number): readonly StoredRow[] {
     const { records } = this.#environment;
     return this.#environment.read(() => {
-      const from = (start: Buffer, limit: number): { key: Buffer; value: Buffer }[] => [
-        ...records.getRange({ start, limit }),
-      ];
+      const from = (start: Buffer, limit: number): StoredRow[] => [...records.getRange({ start, limit })];
       // A random key lies before some tenant's first row, nearly always; so tenant, conversation and seq are drawn in turn.
       const start = Buffer.alloc(KEY_BYTES);
       const nearest = (): Buffer | undefined => (from(start, 1)[0] ?? from(Buffer.alloc(0), 1)[0])?.key;
