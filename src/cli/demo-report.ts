@@ -1,5 +1,5 @@
 /** What the demo prints of its joins: two tables for people. Pure. */
-import type { Receipt } from '../client/index.js';
+import type { ReceiptCounts } from '../codec/receipt.js';
 import type { DemoJoin } from './demo-join.js';
 import { textTable } from './text-table.js';
 
@@ -95,6 +95,6 @@ function timeCells({ name, cold, warm }: Row): string[] {
   ];
 }
 
-function sum(joins: readonly DemoJoin[], field: keyof Receipt): number {
+function sum(joins: readonly DemoJoin[], field: keyof ReceiptCounts): number {
   return joins.reduce((total, { receipt }) => total + receipt[field], 0);
 }

@@ -3,8 +3,8 @@
  */
 
 import { encodeFields, type FieldSink } from '../codec/field-sink.js';
-import type { Receipt } from '../codec/join-outcome.js';
 import { CONTRACT_VERSION } from '../codec/join-request.js';
+import { type Receipt, readReceipt } from '../codec/receipt.js';
 import { tagOf, WireReader, WireType } from '../codec/wire.js';
 import { MailjoinError } from '../domain/errors.js';
 import {
@@ -19,7 +19,7 @@ import { ResultCode, resultName } from '../domain/result.js';
 import { isSeq } from '../domain/seq.js';
 import type { Message } from './call.js';
 import { checkAmount } from './join-request.js';
-import { type ResultName, readReceipt } from './join-result.js';
+import type { ResultName } from './join-result.js';
 import { postMessage } from './post-message.js';
 import { protocolError } from './protocol-error.js';
 

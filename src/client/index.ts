@@ -8,10 +8,12 @@
  * Ids are bytes (16, network order or big-endian) or text, sequence numbers are bigints, times are milliseconds.
  * Failures of a call are MailjoinErrors with a stable `code` and `retryable`; failures of an entry are its outcome.
  */
-export type { Receipt } from '../codec/join-outcome.js';
+
 export type { MessageBody, Reactions } from '../codec/message-body.js';
+export type { Receipt } from '../codec/receipt.js';
 export { type ErrorCode, MailjoinError } from '../domain/errors.js';
 export type { HistoryHole, HistoryStopName } from '../domain/history.js';
+export { type PlannedRead, type PlanReasonName, planReasonName } from '../domain/planned-read.js';
 export { type ClientOptions, MailjoinClient } from './client.js';
 export type { HistoryEntry, HistoryPage, HistoryRequest } from './history-call.js';
 export type { CallOptions, JoinEntry, JoinFloor, JoinRequest } from './join-request.js';

@@ -3,10 +3,8 @@
  * belongs to the result alone (no pool, nothing is written into it any more), made when they are first asked for.
  */
 
-import type { Receipt } from '../codec/join-outcome.js';
-import { emptyReceipt } from '../codec/join-outcome.js';
 import { CONTRACT_VERSION } from '../codec/join-request.js';
-import { RECEIPT_FIELDS } from '../codec/join-response.js';
+import { type Receipt, readReceipt, sumReceipts } from '../codec/receipt.js';
 import { tagOf, WireReader, WireType } from '../codec/wire.js';
 import { ID_BYTES } from '../domain/ids.js';
 import { invalidReasonName, ResultCode, resultName } from '../domain/result.js';
@@ -128,7 +126,7 @@ export class JoinResult {
   constructor(entries: readonly EntryOutcome[], responses: readonly DecodedResponse[]) {
     this.entries = entries;
     this.frames = responses.map((response) => response.frame);
-    this.receipt = sumReceipts(responses);
+    this.receipt = receiptOf(responses);
     this.rounds = responses.length;
   }
 
@@ -190,20 +188,6 @@ function readResult(reader: WireReader, response: DecodedResponse, index: number
     else reader.skip(tag);
   }
   response.codes[index] = code > ResultCode.INVALID ? ResultCode.UNAVAILABLE : code;
-}
-
-/** A Receipt: the whole of what is left in the reader. */
-export function readReceipt(reader: WireReader): Receipt {
-  const receipt = emptyReceipt();
-  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-    const field = (tag & 7) === VARINT ? RECEIPT_FIELDS[(tag >>> 3) - 1] : undefined;
-    if (field === undefined) reader.skip(tag);
-    else {
-      reader.uint64();
-      receipt[field] = reader.hi * 2 ** 32 + reader.lo;
-    }
-  }
-  return receipt;
 }
 
 function checkResult({ frame, codes, bodies }: DecodedResponse, index: number): void {
@@ -272,10 +256,7 @@ export function outcomeOf(
   return new EntryOutcome(result, undefined, 0, code === ResultCode.INLINE ? inlineBody : undefined, reason);
 }
 
-function sumReceipts(responses: readonly DecodedResponse[]): Receipt | undefined {
+function receiptOf(responses: readonly DecodedResponse[]): Receipt | undefined {
   const receipts = responses.flatMap(({ receipt }) => (receipt === undefined ? [] : [receipt]));
-  if (receipts.length <= 1) return receipts[0];
-  const sum = emptyReceipt();
-  for (const receipt of receipts) for (const field of RECEIPT_FIELDS) sum[field] += receipt[field];
-  return sum;
+  return receipts.length <= 1 ? receipts[0] : sumReceipts(receipts);
 }

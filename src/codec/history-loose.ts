@@ -9,10 +9,11 @@ import { formatHex, ID_BYTES } from '../domain/ids.js';
 import { resultName } from '../domain/result.js';
 import type { HistoryOutcome } from './history-outcome.js';
 import { type HistoryRequest, historyRequestOf, noHistoryFields } from './history-request.js';
-import { bodyJson, JSON_DIALECT, parseJson, receiptFields } from './join-json.js';
+import { bodyJson, JSON_DIALECT, parseJson } from './join-json.js';
 import { MSGPACK_DIALECT, packMsgpack, parseMsgpack } from './join-msgpack.js';
 import { CONTRACT_VERSION } from './join-request.js';
 import { type Dialect, fieldsOf } from './loose-request.js';
+import { JSON_WORDS, MSGPACK_WORDS, receiptFields } from './receipt.js';
 
 export function decodeHistoryRequestJson(bytes: Uint8Array): HistoryRequest {
   return requestOf(parseJson(bytes), JSON_DIALECT);
@@ -56,7 +57,7 @@ export function encodeHistoryResponseJson(outcome: HistoryOutcome): Buffer {
       ? {}
       : { hole: { began_at: String(hole.beganAt), continue_anchor: String(hole.continueAnchor) } }),
     bodies: outcome.bodies.views().map(bodyJson),
-    ...(outcome.wantReceipt ? { receipt: receiptFields(outcome.receipt) } : {}),
+    ...(outcome.wantReceipt ? { receipt: receiptFields(outcome.receipt, JSON_WORDS) } : {}),
   };
   return Buffer.from(JSON.stringify(response));
 }
@@ -72,7 +73,7 @@ export function encodeHistoryResponseMsgpack(outcome: HistoryOutcome): Buffer {
     stop: outcome.stop,
     ...(hole === undefined ? {} : { hole: { began_at: hole.beganAt, continue_anchor: hole.continueAnchor } }),
     bodies: outcome.bodies.views(),
-    ...(outcome.wantReceipt ? { receipt: receiptFields(outcome.receipt) } : {}),
+    ...(outcome.wantReceipt ? { receipt: receiptFields(outcome.receipt, MSGPACK_WORDS) } : {}),
   });
 }
 

@@ -6,9 +6,8 @@ import type { HistoryHole } from '../domain/history.js';
 import { ID_BYTES } from '../domain/ids.js';
 import { encodeFields, type FieldSink } from './field-sink.js';
 import type { HistoryOutcome } from './history-outcome.js';
-import type { Receipt } from './join-outcome.js';
 import { CONTRACT_VERSION } from './join-request.js';
-import { RECEIPT_FIELDS } from './join-response.js';
+import { writeReceipt } from './receipt.js';
 
 export function encodeHistoryResponse(outcome: HistoryOutcome): Buffer {
   const { bodies } = outcome;
@@ -46,11 +45,4 @@ function writeEntry(sink: FieldSink, at: { outcome: HistoryOutcome; index: numbe
 function writeHole(sink: FieldSink, hole: HistoryHole): void {
   sink.varint(1, hole.beganAt);
   sink.varint(2, hole.continueAnchor);
-}
-
-function writeReceipt(sink: FieldSink, receipt: Receipt): void {
-  RECEIPT_FIELDS.forEach((name, index) => {
-    const value = Math.round(receipt[name]);
-    if (value !== 0) sink.varint(index + 1, value);
-  });
 }

@@ -7,10 +7,11 @@ import protobuf from 'protobufjs';
 import { MailjoinError } from '../domain/errors.js';
 import { formatHex, formatUuid, parseUuid } from '../domain/ids.js';
 import { invalidReasonName, ResultCode, resultName } from '../domain/result.js';
-import type { JoinOutcome, Receipt } from './join-outcome.js';
+import type { JoinOutcome } from './join-outcome.js';
 import { CONTRACT_VERSION, type JoinRequest } from './join-request.js';
 import { type Dialect, fieldsOf, requestOf } from './loose-request.js';
 import { decodeMessageBody, type Reactions } from './message-body.js';
+import { JSON_WORDS, receiptFields } from './receipt.js';
 
 const HEX = /^(?:[0-9a-f]{2})*$/i;
 const INTEGER = /^-?[0-9]{1,20}$/;
@@ -58,7 +59,7 @@ export function encodeJoinResponseJson(outcome: JoinOutcome): Buffer {
     contract_version: CONTRACT_VERSION,
     results,
     bodies: bodies.views().map(bodyJson),
-    ...(outcome.wantReceipt ? { receipt: receiptFields(outcome.receipt) } : {}),
+    ...(outcome.wantReceipt ? { receipt: receiptFields(outcome.receipt, JSON_WORDS) } : {}),
   };
   return Buffer.from(JSON.stringify(response));
 }
@@ -87,16 +88,6 @@ export function bodyJson(bytes: Uint8Array): Record<string, unknown> {
     ...(body.payload === undefined ? {} : bytesJson('payload', body.payload)),
     reactions: body.reactions && reactionsJson(body.reactions),
   };
-}
-
-/** Receipt by the names of its proto fields. */
-export function receiptFields(receipt: Receipt): Record<string, number> {
-  const named: Record<string, number> = {};
-  for (const [name, value] of Object.entries(receipt)) {
-    const snake = name.replace(/Micros$/, 'Us').replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-    named[snake] = Math.round(value as number);
-  }
-  return named;
 }
 
 function reactionsJson(reactions: Reactions): Record<string, unknown> {

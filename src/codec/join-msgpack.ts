@@ -5,10 +5,10 @@
 import { Packr, Unpackr } from 'msgpackr';
 import { MailjoinError } from '../domain/errors.js';
 import { ResultCode } from '../domain/result.js';
-import { receiptFields } from './join-json.js';
 import type { JoinOutcome } from './join-outcome.js';
 import { CONTRACT_VERSION, type JoinRequest } from './join-request.js';
 import { type Dialect, fieldsOf, requestOf } from './loose-request.js';
+import { MSGPACK_WORDS, receiptFields } from './receipt.js';
 
 const packr = new Packr({ useRecords: false, variableMapSize: true });
 const unpackr = new Unpackr({ useRecords: false, mapsAsObjects: true, int64AsType: 'bigint' });
@@ -61,6 +61,6 @@ export function encodeJoinResponseMsgpack(outcome: JoinOutcome): Buffer {
     contract_version: CONTRACT_VERSION,
     results,
     bodies: bodies.views(),
-    ...(outcome.wantReceipt ? { receipt: receiptFields(outcome.receipt) } : {}),
+    ...(outcome.wantReceipt ? { receipt: receiptFields(outcome.receipt, MSGPACK_WORDS) } : {}),
   });
 }

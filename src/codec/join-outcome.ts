@@ -4,53 +4,7 @@
  */
 import type { EntryColumns } from '../domain/entries.js';
 import type { BodyList } from './body-list.js';
-
-/** Counts and stage times of one batch (proto: Receipt). Times are microseconds; stages of concurrent groups overlap. */
-export interface Receipt {
-  entries: number;
-  messages: number;
-  cacheHits: number;
-  flightsJoined: number;
-  groups: number;
-  rangeStatements: number;
-  coveringStatements: number;
-  inStatements: number;
-  summaryStatements: number;
-  furtherPages: number;
-  rows: number;
-  rowBytes: number;
-  bodyBytes: number;
-  decodeMicros: number;
-  planMicros: number;
-  readMicros: number;
-  keyMicros: number;
-  openMicros: number;
-  totalMicros: number;
-}
-
-export function emptyReceipt(): Receipt {
-  return {
-    entries: 0,
-    messages: 0,
-    cacheHits: 0,
-    flightsJoined: 0,
-    groups: 0,
-    rangeStatements: 0,
-    coveringStatements: 0,
-    inStatements: 0,
-    summaryStatements: 0,
-    furtherPages: 0,
-    rows: 0,
-    rowBytes: 0,
-    bodyBytes: 0,
-    decodeMicros: 0,
-    planMicros: 0,
-    readMicros: 0,
-    keyMicros: 0,
-    openMicros: 0,
-    totalMicros: 0,
-  };
-}
+import type { Receipt } from './receipt.js';
 
 export interface JoinOutcome {
   readonly entries: EntryColumns;

@@ -3,42 +3,19 @@
  * receipt are written behind them, so the response is that one buffer and no body is touched again.
  */
 import { ResultCode } from '../domain/result.js';
-import type { JoinOutcome, Receipt } from './join-outcome.js';
+import type { JoinOutcome } from './join-outcome.js';
 import { CONTRACT_VERSION } from './join-request.js';
-import { tagOf, WireType, writeVarint, writeVarint64 } from './wire.js';
+import { encodeReceiptField, receiptBytesMax } from './receipt.js';
+import { tagOf, WireType, writeVarint } from './wire.js';
 
 const VERSION_TAG = tagOf(1, WireType.VARINT);
 const RESULTS_TAG = tagOf(3, WireType.BYTES);
-const RECEIPT_TAG = tagOf(4, WireType.BYTES);
+const RECEIPT_FIELD = 4;
 const RESULT_TAG = tagOf(1, WireType.VARINT);
 const BODY_TAG = tagOf(2, WireType.VARINT);
 const REASON_TAG = tagOf(3, WireType.VARINT);
 /** tag + length + (tag + result) + (tag + body) + (tag + reason). */
 const RESULT_BYTES_MAX = 2 + 2 + 6 + 2;
-const RECEIPT_BYTES_MAX = 19 * 12 + 8;
-
-/** Fields of Receipt in the order of their numbers, from 1. */
-export const RECEIPT_FIELDS: readonly (keyof Receipt)[] = [
-  'entries',
-  'messages',
-  'cacheHits',
-  'flightsJoined',
-  'groups',
-  'rangeStatements',
-  'coveringStatements',
-  'inStatements',
-  'summaryStatements',
-  'furtherPages',
-  'rows',
-  'rowBytes',
-  'bodyBytes',
-  'decodeMicros',
-  'planMicros',
-  'readMicros',
-  'keyMicros',
-  'openMicros',
-  'totalMicros',
-];
 
 /** The response's bytes: a view on the outcome's own buffer, valid as long as the outcome is. */
 export function encodeJoinResponse(outcome: JoinOutcome): Buffer {
@@ -64,29 +41,15 @@ export function encodeJoinResponse(outcome: JoinOutcome): Buffer {
     }
     target[lengthAt] = at - lengthAt - 1;
   }
-  if (outcome.wantReceipt) at = writeReceipt(target, at, outcome.receipt);
+  if (outcome.wantReceipt) {
+    const receipt = encodeReceiptField(RECEIPT_FIELD, outcome.receipt);
+    target.set(receipt, at);
+    at += receipt.length;
+  }
   return target.subarray(0, at);
 }
 
-function writeReceipt(target: Uint8Array, start: number, receipt: Receipt): number {
-  let at = start;
-  target[at++] = RECEIPT_TAG;
-  // The length is written as two bytes, padded, so that it can be filled in afterwards.
-  const lengthAt = at;
-  at += 2;
-  for (let field = 0; field < RECEIPT_FIELDS.length; field++) {
-    const value = Math.round(receipt[RECEIPT_FIELDS[field] as keyof Receipt]);
-    if (value === 0) continue;
-    at = writeVarint(target, at, tagOf(field + 1, WireType.VARINT));
-    at = writeVarint64(target, at, Math.floor(value / 2 ** 32), value >>> 0);
-  }
-  const length = at - lengthAt - 2;
-  target[lengthAt] = (length & 0x7f) | 0x80;
-  target[lengthAt + 1] = length >>> 7;
-  return at;
-}
-
 /** Bytes that results and receipt take behind the bodies, at most: the tail that a batch keeps free in its BodyList. */
-export function responseTailBytes(entryCount: number): number {
-  return 2 + entryCount * RESULT_BYTES_MAX + RECEIPT_BYTES_MAX;
+export function responseTailBytes(entryCount: number, wantReceipt: boolean): number {
+  return 2 + entryCount * RESULT_BYTES_MAX + (wantReceipt ? receiptBytesMax(entryCount) : 0);
 }

@@ -37,6 +37,9 @@ export const GROUP_READS_MAX = 256;
 /** Group reads that backlogs leave free, so that they never starve live delivery. */
 export const GROUP_READS_PUSH_RESERVE = 64;
 
+/** Planned reads that a receipt lists; further ones are only counted. */
+export const RECEIPT_READS_MAX = 128;
+
 /** Messages of one history page (R4.1); 0 asks for the default, more are lowered to the maximum. */
 export const HISTORY_LIMIT_DEFAULT = 50;
 export const HISTORY_LIMIT_MAX = 200;
@@ -53,6 +56,18 @@ export const HISTORY_ABOVE_HEAD_MAX = 64;
 export const HISTORY_READ_ROWS_MAX = 512;
 /** Bounded reads of buckets under way at once; further ones wait. */
 export const HISTORY_READS_MAX = 64;
+
+/** Reactors of one page (R4.5); 0 asks for the default, more are lowered to the maximum. */
+export const REACTORS_LIMIT_DEFAULT = 50;
+export const REACTORS_LIMIT_MAX = 200;
+/** Rows of message_reaction in one bounded read: with the one more that it looks for, one page of the CQL driver's. */
+export const REACTOR_READ_ROWS = 500;
+/** Rows of message_reaction that one page looks at: where fewer of them are shown than were asked for, it ends short. */
+export const REACTOR_ROWS_MAX = 4_000;
+/** Bounded reads of message_reaction under way at once; further ones wait. */
+export const REACTOR_READS_MAX = 32;
+/** Look-ups by message_id under way at once, for administration only (R2.2); beyond it → OVERLOADED (503). */
+export const LOOKUPS_MAX = 8;
 
 /** Batches in flight at once; beyond it → OVERLOADED (503). PUSH_EVENTS may use all, MAILBOX_BATCH all but the reserve. */
 export const BATCHES_MAX = 1_024;
@@ -250,6 +265,28 @@ export const ADVANCE_SETTLE_MS_DEFAULT = 3_600_000;
 /** Rows that `capacity` samples unless it is told otherwise, and at most. */
 export const SAMPLE_ROWS_DEFAULT = 5_000;
 export const SAMPLE_ROWS_MAX = 100_000;
+/** Rounds that `calibrate` makes unless it is told otherwise, at least, and at most. */
+export const CALIBRATE_ROUNDS_DEFAULT = 40;
+export const CALIBRATE_ROUNDS_MIN = 3;
+export const CALIBRATE_ROUNDS_MAX = 10_000;
+/** How long it measures unless it is told otherwise, and at most: the rows that it wrote must outlast it. */
+export const CALIBRATE_SECONDS_DEFAULT = 90;
+export const CALIBRATE_SECONDS_MAX = 2_400;
+/** How long the rows live that it writes. */
+export const CALIBRATE_TTL_SECONDS = 3_600;
+/** Sizes of rows that it measures, a full bucket of each, and bytes of the largest payload. */
+export const CALIBRATE_ROW_SIZES_MAX = 4;
+export const CALIBRATE_ROW_BYTES_MAX = 32 * KIB;
+/** Rows that it writes at once. */
+export const CALIBRATE_WRITES_IN_FLIGHT_MAX = 128;
+/** Reads in a row whose failure ends it. */
+export const CALIBRATE_FAILURES_MAX = 3;
+/** Of an existing store: heads listed, buckets read to see how full they are, and full ones measured on. */
+export const CALIBRATE_HEADS_MAX = 2_000;
+export const CALIBRATE_BUCKETS_READ_MAX = 64;
+export const CALIBRATE_SITES_MAX = 16;
+/** Bytes of the file that `calibrate` writes and `serve` reads; a larger one is none. */
+export const READ_COSTS_FILE_BYTES_MAX = MIB;
 /** Bytes of JSON that a writing command takes at once; more → MESSAGE_TOO_LARGE, nothing written. */
 export const INPUT_BYTES_MAX = 64 * MIB;
 /** Conversations that a writing command works on at once; one conversation's items are done one after the other. */
@@ -261,6 +298,8 @@ export const HEADS_CLOSE_MS = 10_000;
 
 assert(BATCHES_PUSH_RESERVE < BATCHES_MAX);
 assert(HISTORY_LIMIT_MAX < HISTORY_READ_ROWS_MAX && HISTORY_READ_ROWS_MAX <= PARTITION_ROWS_MAX);
+assert(REACTORS_LIMIT_MAX < REACTOR_READ_ROWS && REACTOR_READ_ROWS < REACTOR_ROWS_MAX);
+assert(LOOKUPS_MAX < BATCHES_MAX - BATCHES_PUSH_RESERVE);
 assert(HISTORY_EMPTY_ABOVE_HEAD < HISTORY_MAX_EMPTY_BUCKET_SCAN);
 assert(GROUP_READS_PUSH_RESERVE < GROUP_READS_MAX);
 assert(LOG_RECORD_BYTES_MAX <= LOG_WAITING_BYTES_MAX);
@@ -271,6 +310,7 @@ assert(DEADLINE_MS_DEFAULT.MAILBOX_BATCH <= DEADLINE_MS_MAX);
 assert(INLINE_OPEN_BYTES_MAX <= OPEN_BYTES_IN_FLIGHT_MAX);
 assert(PAYLOAD_BYTES_MAX <= OPEN_BYTES_IN_FLIGHT_MAX);
 assert(IN_CAP_DEFAULT <= PARTITION_ROWS_MAX);
+assert(CALIBRATE_SECONDS_DEFAULT <= CALIBRATE_SECONDS_MAX && CALIBRATE_SECONDS_MAX < CALIBRATE_TTL_SECONDS);
 assert(EPHEMERAL_SECONDS <= TTL_SECONDS_MAX && RETENTION_SECONDS_DEFAULT <= TTL_SECONDS_MAX);
 assert(CLIENT_HEAD_BYTES_MAX <= CLIENT_READ_BYTES);
 assert(CLIENT_CONNECTIONS_DEFAULT <= CLIENT_CONNECTIONS_MAX);

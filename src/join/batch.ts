@@ -7,9 +7,10 @@
  */
 import { strict as assert } from 'node:assert';
 import { BodyList, NO_ROOM } from '../codec/body-list.js';
-import { emptyReceipt, type JoinOutcome, type Receipt } from '../codec/join-outcome.js';
+import type { JoinOutcome } from '../codec/join-outcome.js';
 import type { JoinRequest } from '../codec/join-request.js';
 import { responseTailBytes } from '../codec/join-response.js';
+import { emptyReceipt, type Receipt } from '../codec/receipt.js';
 import { ABSENT, type EntryColumns } from '../domain/entries.js';
 import { equalIdAt, ID_BYTES } from '../domain/ids.js';
 import type { MessageAt } from '../domain/ports.js';
@@ -87,7 +88,7 @@ export class Batch {
       request.responseBytesMax,
       FIRST_ALLOCATION_BYTES_MAX,
     );
-    this.bodies = new BodyList(expected, responseTailBytes(count), mayHold);
+    this.bodies = new BodyList(expected, responseTailBytes(count, request.wantReceipt), mayHold);
     this.next = new Int32Array(count).fill(END);
     this.cursor = { tenantId: request.tenantId, bytes, conversationAt: 0, messageAt: 0, seqHi: 0, seqLo: 0 };
     this.done = new Promise((resolve) => {

@@ -5,10 +5,10 @@
  * those flights whose row was below a floor, or whose key changed under way; what is still below its floor then is
  * NOT_YET, what failed is UNAVAILABLE. Nothing here rejects, except for bugs (asserts), which land every flight first.
  */
-import type { Receipt } from '../codec/join-outcome.js';
+import type { Receipt } from '../codec/receipt.js';
 import { MailjoinError } from '../domain/errors.js';
 import { type ActivityId, compareIdAt } from '../domain/ids.js';
-import { FLIGHT_ATTEMPTS_MAX } from '../domain/limits.js';
+import { FLIGHT_ATTEMPTS_MAX, RECEIPT_READS_MAX } from '../domain/limits.js';
 import { type DekId, dekKey, type MessageRecord, type ReactionSummary } from '../domain/message.js';
 import { OpenOutcome } from '../domain/open-job.js';
 import {
@@ -27,6 +27,7 @@ import { ResultCode } from '../domain/result.js';
 import { type Draft, draftBody, judge, openJobOf } from './body-build.js';
 import type { Flight, Flights, Waiter } from './flights.js';
 import type { Freshness } from './freshness.js';
+import { explainPlan } from './plan-explanation.js';
 import type { ReadCostModel } from './read-cost-model.js';
 import type { ReadGate } from './read-gate.js';
 import { planStatements } from './statement-plan.js';
@@ -53,6 +54,8 @@ export interface FetchContext {
 export interface Group {
   readonly flights: Flight[];
   readonly receipt: Receipt;
+  /** Whether that receipt was asked for, and so says why each read was planned as it was. */
+  readonly wantReceipt: boolean;
   readonly bucket: bigint;
   /** Live delivery waits for it: it goes before backlogs (limits.GROUP_READS_PUSH_RESERVE). */
   readonly isUrgent: boolean;
@@ -139,12 +142,17 @@ function groupRead(context: FetchContext, group: Group, flights: readonly Flight
   const first = flights[0] as Flight;
   const seqs = flights.map((flight) => flight.seq);
   if (!isRising(seqs)) seqs.sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
-  return {
+  const wanted = isRising(seqs) ? seqs : [...new Set(seqs)];
+  const read: GroupRead = {
     tenantId: first.tenantId,
     conversationId: first.conversationId,
     bucket: group.bucket,
-    statements: planStatements(isRising(seqs) ? seqs : [...new Set(seqs)], context.costs),
+    statements: planStatements(wanted, context.costs),
   };
+  if (group.wantReceipt && group.receipt.reads.length < RECEIPT_READS_MAX) {
+    group.receipt.reads.push(explainPlan(read, wanted, context.costs));
+  }
+  return read;
 }
 
 /** Whether each is above the one before: sorted and distinct, as batches mostly are. */

@@ -6,8 +6,9 @@
  * entries are settled or its deadline has come. Owner: the main thread.
  */
 import { blockBBytes, writeBlockB } from '../codec/body.js';
-import { emptyReceipt, type JoinOutcome } from '../codec/join-outcome.js';
+import type { JoinOutcome } from '../codec/join-outcome.js';
 import type { JoinRequest } from '../codec/join-request.js';
+import { emptyReceipt } from '../codec/receipt.js';
 import { type ConversationId, equalIdAt, ID_BYTES, type MessageId, type TenantId } from '../domain/ids.js';
 import { FLIGHTS_MAX, GROUP_READS_MAX, GROUP_READS_PUSH_RESERVE } from '../domain/limits.js';
 import type { Coordinates, MessageRecord, ReactionSummary } from '../domain/message.js';
@@ -138,6 +139,7 @@ export class Joiner {
     const group: Group = {
       flights: [],
       receipt: emptyReceipt(),
+      wantReceipt: false,
       bucket: bucketOf(first.seq),
       isUrgent: false,
     };

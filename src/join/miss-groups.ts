@@ -62,7 +62,8 @@ export class MissGroups {
       const conversationId = owned(bytes, conversationAt, conversationIdOf);
       const { receipt, request } = this.batch;
       const isUrgent = request.kind === RequestKind.PUSH_EVENTS;
-      group = { flights: [], receipt, bucket, isUrgent, conversationId };
+      const { wantReceipt } = request;
+      group = { flights: [], receipt, wantReceipt, bucket, isUrgent, conversationId };
       this.byName.set(name, group);
       this.groups.push(group);
     }

@@ -6,7 +6,8 @@
  * `MetricSources` when the page is asked for, so nothing is counted twice.
  */
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import type { JoinOutcome, Receipt } from '../codec/join-outcome.js';
+import type { JoinOutcome } from '../codec/join-outcome.js';
+import type { Receipt, ReceiptCounts } from '../codec/receipt.js';
 import { ERROR_TABLE, type ErrorCode } from '../domain/errors.js';
 import type { BodyCacheStats } from '../domain/ports.js';
 import { RESULT_CODE_COUNT, ResultCode, resultName } from '../domain/result.js';
@@ -90,7 +91,7 @@ export type RequestName = (typeof REQUEST_NAMES)[number];
 const NAME_NONE = 'NONE';
 
 /** What the join's receipt says of a stage. */
-const STAGE_OF_RECEIPT: readonly (readonly [Stage, keyof Receipt])[] = [
+const STAGE_OF_RECEIPT: readonly (readonly [Stage, keyof ReceiptCounts])[] = [
   ['decode', 'decodeMicros'],
   ['plan', 'planMicros'],
   ['read', 'readMicros'],

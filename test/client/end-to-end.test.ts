@@ -5,6 +5,7 @@ import {
   type JoinEntry,
   type JoinResult,
   MailjoinClient,
+  planReasonName,
 } from '../../src/client/index.js';
 import { activity, life, message, summary, tenant } from '../stores/fixtures.js';
 import {
@@ -78,6 +79,32 @@ describe('the real sidecar on the embedded store', () => {
     );
     const { rangeStatements = 0, coveringStatements = 0, inStatements = 0 } = result.receipt ?? {};
     expect(rangeStatements + coveringStatements + inStatements).toBeLessThanOrEqual(21);
+  });
+
+  it('D5: the receipt says how each group was read and why; a warm batch read none', async () => {
+    const [run, scattered, near] = await Promise.all([
+      under.write(TENANT, span(10n, 8)),
+      under.write(TENANT, [5n, 700n, 1_400n, 4_000n]),
+      under.write(TENANT, [4_096n, 4_097n, 4_099n, 4_100n]),
+    ]);
+    const entries = [run, scattered, near].flatMap(entriesOf);
+    const { receipt } = await join(entries);
+    const reads = receipt?.reads.map(({ reason, ...read }) => ({ ...read, reason: planReasonName(reason) }));
+    expect(reads).toHaveLength(3);
+    expect(reads).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({
+          bucket: 0n,
+          messages: 8,
+          span: 8,
+          rangeStatements: 1,
+          reason: 'CONSECUTIVE',
+        }),
+        expect.objectContaining({ messages: 4, span: 3_996, inStatements: 1, reason: 'IN_CHEAPER' }),
+        expect.objectContaining({ bucket: 1n, span: 5, coveringStatements: 1, reason: 'COVERING_CHEAPER' }),
+      ]),
+    );
+    expect((await join(entries)).receipt?.reads).toEqual([]);
   });
 
   it('B01, S-2: seqs around 2^53, 2^62 and 2^63 keep their bodies; from 2^63 on an entry is INVALID alone', async () => {

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { RequestKind } from '../../src/domain/entries.js';
 import { HistoryDirection, HistoryStop, historyStopName } from '../../src/domain/history.js';
 import { MessageState } from '../../src/domain/message.js';
+import { PlanReason, planReasonName } from '../../src/domain/planned-read.js';
 import { InvalidReason, invalidReasonName, ResultCode, resultName } from '../../src/domain/result.js';
 import { ROOT } from './source-scan.js';
 
@@ -38,6 +39,11 @@ describe('the wire contract', () => {
     const stops = Object.entries(HistoryStop).map(([name, stop]) => [`STOP_${name}`, stop]);
     expect(enumOf('HistoryStop')).toEqual({ STOP_UNSPECIFIED: 0, ...Object.fromEntries(stops) });
     for (const [name, stop] of Object.entries(HistoryStop)) expect(historyStopName(stop)).toBe(name);
+  });
+
+  it('has the reasons of a plan, under the names that the JSON form prints', () => {
+    expect(enumOf('PlanReason')).toEqual({ PLAN_REASON_UNSPECIFIED: 0, ...PlanReason });
+    for (const [name, reason] of Object.entries(PlanReason)) expect(planReasonName(reason)).toBe(name);
   });
 
   it('has the states that a body can be in: a DELETED message is never joined (D12)', () => {
