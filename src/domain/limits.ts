@@ -30,6 +30,8 @@ export const STORE_TIMEOUT_MS_DEFAULT = 2_000;
 export const FLIGHT_ATTEMPTS_MAX = 2;
 /** Messages being fetched at once in the process; beyond it a batch's misses → UNAVAILABLE at once. */
 export const FLIGHTS_MAX = 200_000;
+/** Flights that backlogs leave free, for live delivery. */
+export const FLIGHTS_PUSH_RESERVE = 20_000;
 /** Flights with one hash that can be joined; further ones (one message_id at many coordinates: a caller's mistake) read for themselves, uncached. */
 export const FLIGHT_SIBLINGS_MAX = 16;
 /** Group reads under way at once; further ones wait, those of live delivery first. One that nobody waits for any more is not sent. */
@@ -302,6 +304,7 @@ assert(REACTORS_LIMIT_MAX < REACTOR_READ_ROWS && REACTOR_READ_ROWS < REACTOR_ROW
 assert(LOOKUPS_MAX < BATCHES_MAX - BATCHES_PUSH_RESERVE);
 assert(HISTORY_EMPTY_ABOVE_HEAD < HISTORY_MAX_EMPTY_BUCKET_SCAN);
 assert(GROUP_READS_PUSH_RESERVE < GROUP_READS_MAX);
+assert(FLIGHTS_PUSH_RESERVE < FLIGHTS_MAX);
 assert(LOG_RECORD_BYTES_MAX <= LOG_WAITING_BYTES_MAX);
 assert(RESPONSE_BYTES_DEFAULT <= RESPONSE_BYTES_MAX);
 assert(RESPONSE_BYTES_MAX <= RESPONSE_BYTES_IN_FLIGHT_MAX);

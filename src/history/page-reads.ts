@@ -12,7 +12,7 @@ import { effectiveState, type MessageRecord, MessageState } from '../domain/mess
 import type { GroupRows } from '../domain/ports.js';
 import { bucketStart } from '../domain/seq.js';
 import type { ConversationHead, HeadStore } from '../domain/write-ports.js';
-import type { ReadGate } from '../join/read-gate.js';
+import { type ReadGate, Turn } from '../join/read-gate.js';
 
 /** What all pages of a process share. */
 export interface PageContext {
@@ -146,7 +146,7 @@ export class PageReads {
 
   private async gated(read: BucketRead): Promise<BucketRows> {
     const rows = await this.context.gate.run({
-      isUrgent: false,
+      turn: new Turn(false),
       isWanted: () => !this.over,
       send: () => this.context.buckets.readBucketRows(read),
     });

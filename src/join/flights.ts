@@ -19,6 +19,7 @@ import { FLIGHT_SIBLINGS_MAX } from '../domain/limits.js';
 import type { Floor, MessageAt } from '../domain/ports.js';
 import { ResultCode } from '../domain/result.js';
 import type { Batch } from './batch.js';
+import type { Turn } from './read-gate.js';
 
 export interface Waiter {
   /** Undefined once the batch has left at its deadline. */
@@ -34,6 +35,8 @@ export class Flight {
   readonly messageId: MessageId;
   /** The cache's hash of (tenant, message_id). */
   readonly hash: number;
+  /** That of its group's reads. */
+  readonly turn: Turn;
   waiters: Waiter[] = [];
   /** Invalidated while it was under way: what it brings must not be cached. */
   detached = false;
@@ -58,12 +61,14 @@ export class Flight {
     seq: bigint,
     messageId: MessageId,
     hash: number,
+    turn: Turn,
   ) {
     this.tenantId = tenantId;
     this.conversationId = conversationId;
     this.seq = seq;
     this.messageId = messageId;
     this.hash = hash;
+    this.turn = turn;
   }
 
   /** True when the flight is of exactly this reference. */

@@ -29,7 +29,7 @@ import type { Flight, Flights, Waiter } from './flights.js';
 import type { Freshness } from './freshness.js';
 import { explainPlan } from './plan-explanation.js';
 import type { ReadCostModel } from './read-cost-model.js';
-import type { ReadGate } from './read-gate.js';
+import type { ReadGate, Turn } from './read-gate.js';
 import { planStatements } from './statement-plan.js';
 
 /** What a fetch needs from outside; one for the process. */
@@ -57,8 +57,8 @@ export interface Group {
   /** Whether that receipt was asked for, and so says why each read was planned as it was. */
   readonly wantReceipt: boolean;
   readonly bucket: bigint;
-  /** Live delivery waits for it: it goes before backlogs (limits.GROUP_READS_PUSH_RESERVE). */
-  readonly isUrgent: boolean;
+  /** Urgent when live delivery waits: it goes before backlogs (limits.GROUP_READS_PUSH_RESERVE). */
+  readonly turn: Turn;
 }
 
 /**
@@ -109,7 +109,7 @@ async function readRows(
   const startedMs = context.clock.nowMs();
   try {
     const rows = await context.gate.run({
-      isUrgent: group.isUrgent,
+      turn: group.turn,
       isWanted: () => flights.some(isAwaited),
       send: () => context.store.readGroup(read),
     });

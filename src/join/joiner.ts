@@ -9,8 +9,14 @@ import { blockBBytes, writeBlockB } from '../codec/body.js';
 import type { JoinOutcome } from '../codec/join-outcome.js';
 import type { JoinRequest } from '../codec/join-request.js';
 import { emptyReceipt } from '../codec/receipt.js';
+import { RequestKind } from '../domain/entries.js';
 import { type ConversationId, equalIdAt, ID_BYTES, type MessageId, type TenantId } from '../domain/ids.js';
-import { FLIGHTS_MAX, GROUP_READS_MAX, GROUP_READS_PUSH_RESERVE } from '../domain/limits.js';
+import {
+  FLIGHTS_MAX,
+  FLIGHTS_PUSH_RESERVE,
+  GROUP_READS_MAX,
+  GROUP_READS_PUSH_RESERVE,
+} from '../domain/limits.js';
 import type { Coordinates, MessageRecord, ReactionSummary } from '../domain/message.js';
 import { type Floor, type GroupRows, type MessageAt, NO_BODY, type ReadCost } from '../domain/ports.js';
 import { ResultCode } from '../domain/result.js';
@@ -21,7 +27,7 @@ import type { ConversationsInUse } from './conversations-in-use.js';
 import { Flight, Flights } from './flights.js';
 import { type FetchContext, fetchGroup, type Group } from './group-fetch.js';
 import { MissGroups } from './miss-groups.js';
-import { ReadGate } from './read-gate.js';
+import { ReadGate, Turn } from './read-gate.js';
 
 export interface JoinerOptions extends Omit<FetchContext, 'flights' | 'gate'> {
   /** Told of every conversation that a batch asks for, when somebody wants to know. */
@@ -136,18 +142,20 @@ export class Joiner {
     const { cache, clock, flights } = this.context;
     const first = records[0];
     if (first === undefined || cache.stats().paused) return;
+    const turn = new Turn(false);
     const group: Group = {
       flights: [],
       receipt: emptyReceipt(),
       wantReceipt: false,
       bucket: bucketOf(first.seq),
-      isUrgent: false,
+      turn,
     };
     for (const { seq, messageId } of records) {
       const at = referenceTo(tenantId, conversationId, seq, messageId);
       const hash = cache.hash(at);
-      if (flights.size >= FLIGHTS_MAX || flights.find(hash, at) !== undefined) continue;
-      const flight = new Flight(tenantId, conversationId, seq, messageId, hash);
+      if (flights.size >= FLIGHTS_MAX - FLIGHTS_PUSH_RESERVE || flights.find(hash, at) !== undefined)
+        continue;
+      const flight = new Flight(tenantId, conversationId, seq, messageId, hash, turn);
       flights.register(flight);
       group.flights.push(flight);
     }
@@ -197,8 +205,12 @@ export class Joiner {
   private await(batch: Batch, first: number, at: MessageAt, hash: number, misses: MissGroups): void {
     const { flights } = this.context;
     let flight = flights.find(hash, at, batch.hasFloorIn(first));
-    if (flight !== undefined) batch.receipt.flightsJoined++;
-    else if (flights.size >= FLIGHTS_MAX) {
+    const isUrgent = batch.request.kind === RequestKind.PUSH_EVENTS;
+    if (flight !== undefined) {
+      batch.receipt.flightsJoined++;
+      // What a backlog asked for first is waited for by live delivery now.
+      if (isUrgent) flight.turn.hurry();
+    } else if (flights.size >= (isUrgent ? FLIGHTS_MAX : FLIGHTS_MAX - FLIGHTS_PUSH_RESERVE)) {
       batch.settle(first, ResultCode.UNAVAILABLE);
       return;
     } else {

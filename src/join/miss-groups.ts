@@ -19,6 +19,7 @@ import { bucketOf } from '../domain/seq.js';
 import type { Batch } from './batch.js';
 import { Flight } from './flights.js';
 import type { Group } from './group-fetch.js';
+import { Turn } from './read-gate.js';
 
 interface OpenGroup extends Group {
   readonly conversationId: ConversationId;
@@ -42,7 +43,7 @@ export class MissGroups {
     const seq = entries.seq(first);
     const group = this.groupOf(bucketOf(seq), entries.bytes, entries.conversationAt[first] as number);
     const messageId = owned(entries.bytes, entries.messageAt[first] as number, messageIdOf);
-    const flight = new Flight(this.tenantId, group.conversationId, seq, messageId, hash);
+    const flight = new Flight(this.tenantId, group.conversationId, seq, messageId, hash, group.turn);
     group.flights.push(flight);
     return flight;
   }
@@ -61,9 +62,9 @@ export class MissGroups {
     if (group === undefined) {
       const conversationId = owned(bytes, conversationAt, conversationIdOf);
       const { receipt, request } = this.batch;
-      const isUrgent = request.kind === RequestKind.PUSH_EVENTS;
+      const turn = new Turn(request.kind === RequestKind.PUSH_EVENTS);
       const { wantReceipt } = request;
-      group = { flights: [], receipt, wantReceipt, bucket, isUrgent, conversationId };
+      group = { flights: [], receipt, wantReceipt, bucket, turn, conversationId };
       this.byName.set(name, group);
       this.groups.push(group);
     }

@@ -10,6 +10,7 @@ import type { OpenJob } from '../../src/domain/open-job.js';
 import type { BodyCache } from '../../src/domain/ports.js';
 import { Batch } from '../../src/join/batch.js';
 import { Flight, Flights, type Waiter } from '../../src/join/flights.js';
+import { Turn } from '../../src/join/read-gate.js';
 import { makeWorld, names, newConversation, revision, TENANT, textOf } from './harness.js';
 import { regionCache } from './region-cache.js';
 
@@ -211,7 +212,7 @@ describe('flights whose hashes are equal', () => {
     const messageId = randomBytes(16) as unknown as MessageId;
     const all = Array.from(
       { length: 1000 },
-      (_, seq) => new Flight(TENANT, conversationId, BigInt(seq), messageId, 7),
+      (_, seq) => new Flight(TENANT, conversationId, BigInt(seq), messageId, 7, new Turn(false)),
     );
     for (const flight of all) flights.register(flight);
     expect(flights.size).toBe(1000);
@@ -223,7 +224,7 @@ describe('flights whose hashes are equal', () => {
     expect(all.filter(({ detached }) => detached)).toHaveLength(1000 - found.length);
     for (const flight of [...all].reverse()) flights.land(flight);
     expect(flights.size).toBe(0);
-    flights.register(new Flight(TENANT, conversationId, 1n, messageId, 7));
+    flights.register(new Flight(TENANT, conversationId, 1n, messageId, 7, new Turn(false)));
     expect(flights.size).toBe(1);
   });
 });

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { RequestKind } from '../../src/domain/entries.js';
 import { GROUP_READS_MAX, GROUP_READS_PUSH_RESERVE } from '../../src/domain/limits.js';
-import { ReadGate } from '../../src/join/read-gate.js';
+import { ReadGate, Turn } from '../../src/join/read-gate.js';
 import { makeWorld, names, newConversation } from './harness.js';
 
 interface Sent {
@@ -14,9 +14,9 @@ interface Sent {
 function makeGate() {
   const gate = new ReadGate(3, 1);
   const sent: Sent[] = [];
-  const run = (name: string, isUrgent = false, isWanted = () => true) =>
+  const run = (name: string, urgency: boolean | Turn = false, isWanted = () => true) =>
     gate.run({
-      isUrgent,
+      turn: urgency instanceof Turn ? urgency : new Turn(urgency),
       isWanted,
       send: () => new Promise<string>((resolve) => sent.push({ name, answer: () => resolve(name) })),
     });
@@ -26,6 +26,12 @@ function makeGate() {
     await new Promise(setImmediate);
   };
   return { gate, sent, run, answer, sentNames: () => sent.map(({ name }) => name) };
+}
+
+/** What was sent, once those that got a place had their turn. */
+async function sentSoon(sentNames: () => string[]): Promise<string[]> {
+  await new Promise(setImmediate);
+  return sentNames();
 }
 
 describe('ReadGate', () => {
@@ -64,10 +70,35 @@ describe('ReadGate', () => {
     expect(gate.underWay).toBe(0);
   });
 
+  it('moves a read up that is hurried while it waits, into the reserve or before the others, and sends it once', async () => {
+    const { gate, run, answer, sentNames } = makeGate();
+    const [first, second] = [new Turn(false), new Turn(false)];
+    for (const name of ['a', 'b', 'c']) void run(name);
+    void run('first', first);
+    void run('second', second);
+    first.hurry();
+    expect(await sentSoon(sentNames)).toEqual(['a', 'b', 'first']);
+    second.hurry();
+    second.hurry();
+    expect(await sentSoon(sentNames)).toEqual(['a', 'b', 'first']);
+    for (const name of ['a', 'first', 'b', 'second', 'c']) await answer(name);
+    expect(sentNames()).toEqual(['a', 'b', 'first', 'second', 'c']);
+    expect(gate.underWay).toBe(0);
+  });
+
+  it('lets a hurried read that has gone already be', async () => {
+    const { gate, run, answer, sentNames } = makeGate();
+    const turn = new Turn(false);
+    void run('a', turn);
+    turn.hurry();
+    await answer('a');
+    expect([sentNames(), gate.underWay]).toEqual([['a'], 0]);
+  });
+
   it('gives the place back when a read fails', async () => {
     const gate = new ReadGate(3, 1);
     const send = () => Promise.reject(new Error('down'));
-    await expect(gate.run({ isUrgent: false, isWanted: () => true, send })).rejects.toThrow('down');
+    await expect(gate.run({ turn: new Turn(false), isWanted: () => true, send })).rejects.toThrow('down');
     expect(gate.underWay).toBe(0);
   });
 });
@@ -87,4 +118,22 @@ it('a backlog of hundreds of groups on a store that hangs does not hold up live 
   // What had to wait until its batch had gone was never sent.
   await new Promise(setImmediate);
   expect(store.reads).toHaveLength(GROUP_READS_MAX - GROUP_READS_PUSH_RESERVE + 1);
+});
+
+it('live delivery that asks for what a backlog waits for has it read before the backlog', async () => {
+  const { add, join, store } = makeWorld();
+  const backlog = Array.from({ length: 2 * GROUP_READS_MAX }, () => add(newConversation(), 1n, 'old'));
+  const last = backlog.at(-1);
+  if (last === undefined) throw new Error('a backlog has messages');
+  const release = store.hold();
+  const waiting = join(backlog);
+  const sent = store.reads.length;
+  const delivered = join([last], { kind: RequestKind.PUSH_EVENTS });
+  await new Promise(setImmediate);
+  expect(store.reads).toHaveLength(sent + 1);
+  expect(store.reads.at(-1)?.conversationId).toEqual(new Uint8Array(last.conversationId));
+  release();
+  expect(names(await delivered)).toEqual(['OK']);
+  expect(new Set(names(await waiting))).toEqual(new Set(['OK']));
+  expect(store.reads).toHaveLength(backlog.length);
 });
