@@ -13,9 +13,9 @@ import type { LogReader } from '../domain/write-ports.js';
 import { Retention } from '../write/retention.js';
 import { type Command, CQL_SETTINGS, ExitCode, type Invocation, JSON_OPTION } from './command.js';
 import { loadRetention } from './load-retention.js';
-import { openLogReader } from './open-log.js';
+import { logKindOf, openLogReader } from './open-log.js';
 import { type StopSignal, stopSignal } from './stop-signal.js';
-import { openStores, type Stores } from './stores.js';
+import { openExistingStores, openStores, type Stores } from './stores.js';
 import { systemClock } from './system-clock.js';
 import { textTable } from './text-table.js';
 import { UsageError } from './usage-error.js';
@@ -75,7 +75,9 @@ async function archive(invocation: Invocation): Promise<ExitCode> {
     throw new UsageError('--from-file and --to-file cannot be given together');
   }
   const stop = stopSignal();
-  const stores = await openStores(settings, systemClock);
+  // A file or brokers may fill a new store; a log that lies in the store is not there before it is.
+  const isOwnLog = !options.has('from-file') && logKindOf(settings) === 'embedded';
+  const stores = await (isOwnLog ? openExistingStores : openStores)(settings, systemClock);
   try {
     if (toFile === undefined) await archiveInto(invocation, stores, stop);
     else await copy(invocation, stores, toFile, stop.signal);

@@ -61,6 +61,8 @@ describe('what is refused', () => {
     [['archive', '--from-file', 'a', '--to-file', 'b'], 2, 'cannot be given together'],
     [['archive', '--log', 'none'], 1, 'CONFIG_INVALID'],
     [['archive', '--from-file', 'missing'], 1, 'LOG_UNAVAILABLE'],
+    [['archive', '--until-end'], 1, 'STORE_MISSING'],
+    [['archive', '--to-file', 'copy'], 1, 'STORE_MISSING'],
     [['advance', '--conversations', '0'], 2, '--conversations must be a whole number from 1'],
     [['advance', '--settle-seconds', '1.5'], 2, '--settle-seconds must be a whole number'],
     [['capacity', '--space-amplification', '0.5'], 2, '--space-amplification must be a number from 1'],
@@ -69,6 +71,7 @@ describe('what is refused', () => {
   ])('%j', async (words, exitCode, text) => {
     const result = await run(...words);
     expect([result.exitCode, result.errors]).toEqual([exitCode, expect.stringContaining(text)]);
+    if (text === 'STORE_MISSING') expect(fs.existsSync(dataDir)).toBe(false);
   });
 
   it('R3.4: a retention that is not valid names its tenants, before anything is archived', async () => {
