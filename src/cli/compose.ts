@@ -165,7 +165,7 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Sid
     onFailure,
   });
 
-  const details = new DetailReader({ joiner, reactions: stores.writes, onFailure });
+  const details = new DetailReader({ joiner, reactions: stores.writes, clock, onFailure });
 
   const watcherAgeMsMax = MISSED_POLLS_MAX * settings.keyPollMs + settings.storeTimeoutMs;
   const readiness = new Readiness(

@@ -19,6 +19,6 @@ export type { HistoryEntry, HistoryPage, HistoryRequest } from './history-call.j
 export type { CallOptions, JoinEntry, JoinFloor, JoinRequest } from './join-request.js';
 export type { EntryOutcome, JoinResult, ResultName } from './join-result.js';
 export { decodeMessageBody } from './message-body.js';
-export type { MessageDetail, MessageRequest } from './message-call.js';
+export type { MessageDetail, MessageRequest, Reactor, ReactorsRequest } from './message-call.js';
 export type { Probe } from './probe.js';
 export { SidecarError } from './sidecar-error.js';

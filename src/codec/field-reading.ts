@@ -3,10 +3,23 @@
  */
 import { WireError, type WireReader, WireType } from './wire.js';
 
+// A byte order mark is part of a text, not to be dropped.
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
 /** A view on the bytes of a length-delimited field. */
 export function bytesOf(reader: WireReader, tag: number): Uint8Array {
   requireType(tag, WireType.BYTES);
   return reader.view();
+}
+
+/** A string; bytes that are no UTF-8 are malformed (B45). */
+export function textOf(reader: WireReader, tag: number): string {
+  const bytes = bytesOf(reader, tag);
+  try {
+    return UTF8.decode(bytes);
+  } catch {
+    throw new WireError(`field ${tag >>> 3} is not UTF-8`);
+  }
 }
 
 /** A uint64, or the two's complement of an int64. */

@@ -5,7 +5,7 @@
  */
 import { MailjoinError } from '../domain/errors.js';
 import { HistoryDirection } from '../domain/history.js';
-import { type ConversationId, conversationIdOf, type TenantId, tenantIdOf } from '../domain/ids.js';
+import { type ConversationId, conversationIdOf, type TenantId } from '../domain/ids.js';
 import {
   DEADLINE_MS_DEFAULT,
   DEADLINE_MS_MAX,
@@ -16,7 +16,7 @@ import {
 } from '../domain/limits.js';
 import { isSeq } from '../domain/seq.js';
 import { bigintOf, bytesOf } from './field-reading.js';
-import { CONTRACT_VERSION } from './join-request.js';
+import { checkVersion, lowered, requiredTenant } from './request-checks.js';
 import { WireError, WireReader } from './wire.js';
 
 /** A decoded request: all that a page needs. */
@@ -113,11 +113,8 @@ function readFields(reader: WireReader, fields: HistoryFields): void {
 /** Checks and completes the fields; the same for every media type. */
 export function historyRequestOf(fields: HistoryFields): HistoryRequest {
   const { version, direction, anchor } = fields;
-  if (version !== 0n && version !== BigInt(CONTRACT_VERSION)) {
-    throw new MailjoinError('CONTRACT_VERSION', String(version));
-  }
-  const tenantId = fields.tenantId && tenantIdOf(fields.tenantId);
-  if (tenantId === undefined) throw new MailjoinError('TENANT_MISSING');
+  checkVersion(version);
+  const tenantId = requiredTenant(fields.tenantId);
   const conversationId = fields.conversationId && conversationIdOf(fields.conversationId);
   if (conversationId === undefined) {
     throw new MailjoinError('REQUEST_MALFORMED', 'no conversation_id of 16 bytes');
@@ -136,10 +133,4 @@ export function historyRequestOf(fields: HistoryFields): HistoryRequest {
     responseBytesMax: lowered(fields.responseBytesMax, RESPONSE_BYTES_DEFAULT, RESPONSE_BYTES_MAX),
     wantReceipt: fields.wantReceipt,
   };
-}
-
-/** 0 asks for the default; more than the maximum is lowered to it. */
-function lowered(value: bigint, whenZero: number, max: number): number {
-  if (value === 0n) return whenZero;
-  return value > BigInt(max) ? max : Number(value);
 }

@@ -19,12 +19,9 @@ import {
 } from '../domain/ids.js';
 import { type DekId, type MessageRecord, MessageState } from '../domain/message.js';
 import { isSeq } from '../domain/seq.js';
-import { bigintOf, bytesOf, fixed64Of, int32Of, zigzagOf } from './field-reading.js';
+import { bigintOf, bytesOf, fixed64Of, int32Of, textOf, zigzagOf } from './field-reading.js';
 import type { LogEdit, LogMessage, LogReactions, LogRecall, LogRecord, LogTarget } from './log-record.js';
 import { WireError, WireReader } from './wire.js';
-
-// A byte order mark is part of a text, not to be dropped.
-const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** The record; undefined when it has no body, or one that this version does not know. LOG_CORRUPT. */
 export function decodeLogRecord(bytes: Uint8Array): LogRecord | undefined {
@@ -303,15 +300,6 @@ function seqOf(reader: WireReader, tag: number): bigint {
 
 function int64Of(reader: WireReader, tag: number): bigint {
   return BigInt.asIntN(64, bigintOf(reader, tag));
-}
-
-function textOf(reader: WireReader, tag: number): string {
-  const bytes = bytesOf(reader, tag);
-  try {
-    return UTF8.decode(bytes);
-  } catch {
-    throw new WireError(`field ${tag >>> 3} is not UTF-8`);
-  }
 }
 
 /** An id that a row may lack: no bytes stand for its absence, as in every proto3 field. */

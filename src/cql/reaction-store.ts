@@ -2,12 +2,15 @@
  * message_reaction: one row per user and message, plain INSERTs whose timestamp is their createdAtMs (R5.5, D19).
  * Fails with STORE_UNAVAILABLE, STORE_REFUSED or SEQ_RANGE. Retries nothing.
  */
+
+import { strict as assert } from 'node:assert';
 import type { types } from 'cassandra-driver';
 import type { UserId } from '../domain/ids.js';
+import { REACTOR_READ_ROWS } from '../domain/limits.js';
 import type { Coordinates } from '../domain/message.js';
 import { reactionTimestamp } from '../domain/reaction.js';
 import { requireSeq } from '../domain/write-checks.js';
-import type { Reaction, ReactionStore } from '../domain/write-ports.js';
+import type { Reaction, ReactionStore, ReactionsPage, ReactionsPart } from '../domain/write-ports.js';
 import { quotedKeyspace } from './options.js';
 import { bound, userOf } from './rows.js';
 import { type CqlRow, type CqlSession, type CqlValue, eachRow } from './session.js';
@@ -30,7 +33,13 @@ function statementsOf(keyspaceName: string) {
     shape: 'insert',
     access: 'write',
   };
-  return { put, ofMessage: select(PARTITION), ofUser: select(`${PARTITION} AND user_id = ?`) };
+  return {
+    put,
+    ofMessage: select(PARTITION),
+    firstPart: select(`${PARTITION} LIMIT ?`),
+    laterPart: select(`${PARTITION} AND user_id > ? LIMIT ?`),
+    ofUser: select(`${PARTITION} AND user_id = ?`),
+  };
 }
 
 export class CqlReactionStore implements ReactionStore {
@@ -59,6 +68,25 @@ export class CqlReactionStore implements ReactionStore {
       const reaction = reactionOf(row);
       if (reaction !== undefined) yield reaction;
     }
+  }
+
+  async readReactionsPage(where: Coordinates, { after, limit }: ReactionsPart): Promise<ReactionsPage> {
+    requireSeq(where.seq, 'conversation_seq');
+    assert(limit >= 1 && limit <= REACTOR_READ_ROWS, 'a bounded read');
+    const { firstPart, laterPart } = this.#statements;
+    const statement = after === undefined ? firstPart : laterPart;
+    // One row more than is answered tells whether any lies behind.
+    const bounds = after === undefined ? [limit + 1] : [bound(after), limit + 1];
+    const reactions: Reaction[] = [];
+    let rowCount = 0;
+    let last: UserId | undefined;
+    for await (const row of eachRow(this.#session, statement, [...partitionOf(where), ...bounds])) {
+      if (++rowCount > limit) return { reactions, next: last };
+      last = userOf((row as unknown as ReactionRow).user_id);
+      const reaction = reactionOf(row);
+      if (reaction !== undefined) reactions.push(reaction);
+    }
+    return { reactions, next: undefined };
   }
 
   async readReaction(where: Coordinates, userId: UserId): Promise<Reaction | undefined> {

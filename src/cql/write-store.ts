@@ -13,6 +13,8 @@ import type {
   HeadWrite,
   IndexEntry,
   Reaction,
+  ReactionsPage,
+  ReactionsPart,
   SeqWindow,
   WriteStore,
 } from '../domain/write-ports.js';
@@ -96,6 +98,10 @@ export class CqlWriteStore implements WriteStore {
 
   readReactions(where: Coordinates): AsyncIterable<Reaction> {
     return this.#reactions.readReactions(where);
+  }
+
+  readReactionsPage(where: Coordinates, part: ReactionsPart): Promise<ReactionsPage> {
+    return this.#reactions.readReactionsPage(where, part);
   }
 
   readReaction(where: Coordinates, userId: UserId): Promise<Reaction | undefined> {

@@ -110,11 +110,30 @@ export interface Reaction {
   readonly createdAtMs: bigint;
 }
 
+export interface ReactionsPart {
+  /** Only users behind this one in the store's order; undefined = from the first on. */
+  readonly after: UserId | undefined;
+  /** Rows at most, 1 … REACTOR_READ_ROWS. */
+  readonly limit: number;
+}
+
+export interface ReactionsPage {
+  /** Taken-back ones included. */
+  readonly reactions: readonly Reaction[];
+  /** The last user of this part; undefined exactly when no row lies behind it. */
+  readonly next: UserId | undefined;
+}
+
 export interface ReactionStore {
   /** One row per user and message (R5.5); the later createdAtMs wins. */
   putReaction(where: Coordinates, reaction: Reaction): Promise<void>;
   /** Every user's row of a message, all pages, taken-back ones included. */
   readReactions(where: Coordinates): AsyncIterable<Reaction>;
+  /**
+   * A part of them for a message's detail view (R4.5): one bounded read, in the store's own order of users, which is the
+   * same for every call. Rows without key or time, of foreign writers, are left out but count against the limit.
+   */
+  readReactionsPage(where: Coordinates, part: ReactionsPart): Promise<ReactionsPage>;
   /** One user's row (R4.5). */
   readReaction(where: Coordinates, userId: UserId): Promise<Reaction | undefined>;
 }

@@ -1,12 +1,16 @@
 /** message_reaction in the file (R5.5, D19): the later createdAtMs wins. Fails with STORE_UNAVAILABLE or SEQ_RANGE. */
+import { strict as assert } from 'node:assert';
 import { MailjoinError } from '../domain/errors.js';
 import { type UserId, userIdOf } from '../domain/ids.js';
+import { REACTOR_READ_ROWS } from '../domain/limits.js';
 import type { Coordinates } from '../domain/message.js';
+import type { Clock } from '../domain/ports.js';
 import { reactionTimestamp } from '../domain/reaction.js';
 import { requireSeq } from '../domain/write-checks.js';
-import type { Reaction, ReactionStore } from '../domain/write-ports.js';
+import type { Reaction, ReactionStore, ReactionsPage, ReactionsPart } from '../domain/write-ports.js';
 import { bigintAt, merge, NEVER, textAt } from './cell.js';
 import type { Environment } from './environment.js';
+import { LoopShare } from './loop-share.js';
 import { decodeRow, encodeRow } from './row-codec.js';
 import { reactionKey } from './row-key.js';
 
@@ -19,9 +23,11 @@ const ANY_SECOND = 0;
 
 export class EmbeddedReactionStore implements ReactionStore {
   readonly #environment: Environment;
+  readonly #share: LoopShare;
 
-  constructor(environment: Environment) {
+  constructor(environment: Environment, clock: Clock) {
     this.#environment = environment;
+    this.#share = new LoopShare(clock);
   }
 
   async putReaction(where: Coordinates, reaction: Reaction): Promise<void> {
@@ -45,13 +51,24 @@ export class EmbeddedReactionStore implements ReactionStore {
     const prefix = reactionKey(where);
     let start = prefix;
     for (;;) {
-      const page = this.#page(prefix, start);
-      for (const { reaction } of page) yield reaction;
+      const page = this.#page(prefix, start, PAGE_ROWS);
+      yield* page;
       const last = page.at(-1);
       if (last === undefined || page.length < PAGE_ROWS) return;
-      // The least key above the last one.
-      start = Buffer.concat([last.key, Buffer.alloc(1)]);
+      start = behind(reactionKey(where, last.userId));
     }
+  }
+
+  async readReactionsPage(where: Coordinates, { after, limit }: ReactionsPart): Promise<ReactionsPage> {
+    requireSeq(where.seq, 'conversation_seq');
+    assert(limit >= 1 && limit <= REACTOR_READ_ROWS, 'a bounded read');
+    while (this.#share.isSpent()) await this.#share.nextTurn();
+    const prefix = reactionKey(where);
+    const start = after === undefined ? prefix : behind(reactionKey(where, after));
+    // One row more than is answered tells whether any lies behind.
+    const rows = this.#page(prefix, start, limit + 1);
+    const reactions = rows.slice(0, limit);
+    return { reactions, next: rows.length > limit ? reactions.at(-1)?.userId : undefined };
   }
 
   async readReaction(where: Coordinates, userId: UserId): Promise<Reaction | undefined> {
@@ -61,18 +78,23 @@ export class EmbeddedReactionStore implements ReactionStore {
     return stored && reactionOf(userId, stored);
   }
 
-  #page(prefix: Buffer, start: Buffer): { key: Buffer; reaction: Reaction }[] {
+  #page(prefix: Buffer, start: Buffer, limit: number): Reaction[] {
     return this.#environment.read(() => {
-      const page: { key: Buffer; reaction: Reaction }[] = [];
-      for (const { key, value } of this.#environment.reactions.getRange({ start, limit: PAGE_ROWS })) {
+      const page: Reaction[] = [];
+      for (const { key, value } of this.#environment.reactions.getRange({ start, limit })) {
         if (!key.subarray(0, prefix.length).equals(prefix)) break;
         const userId = userIdOf(key.subarray(prefix.length));
         if (userId === undefined) throw new MailjoinError('STORE_CORRUPT', 'a reaction has no user');
-        page.push({ key, reaction: reactionOf(userId, value) });
+        page.push(reactionOf(userId, value));
       }
       return page;
     });
   }
+}
+
+/** The least key above this one. */
+function behind(key: Buffer): Buffer {
+  return Buffer.concat([key, Buffer.alloc(1)]);
 }
 
 function reactionOf(userId: UserId, stored: Buffer): Reaction {

@@ -18,6 +18,8 @@ import type {
   HeadWrite,
   IndexEntry,
   Reaction,
+  ReactionsPage,
+  ReactionsPart,
   SeqWindow,
   WriteStore,
 } from '../domain/write-ports.js';
@@ -46,7 +48,7 @@ export class EmbeddedWriteStore implements WriteStore {
     this.#dedup = new EmbeddedDedupStore(environment, clock);
     this.#heads = new EmbeddedHeadStore(environment);
     this.#sequences = new EmbeddedSequenceStore(environment);
-    this.#reactions = new EmbeddedReactionStore(environment);
+    this.#reactions = new EmbeddedReactionStore(environment, clock);
     this.#index = new EmbeddedMessageIndexStore(environment, clock);
   }
 
@@ -102,6 +104,10 @@ export class EmbeddedWriteStore implements WriteStore {
 
   readReactions(where: Coordinates): AsyncIterable<Reaction> {
     return this.#reactions.readReactions(where);
+  }
+
+  readReactionsPage(where: Coordinates, part: ReactionsPart): Promise<ReactionsPage> {
+    return this.#reactions.readReactionsPage(where, part);
   }
 
   readReaction(where: Coordinates, userId: UserId): Promise<Reaction | undefined> {

@@ -1,29 +1,33 @@
 /**
  * One message in detail (R4.5): its body by the join's way, and beside it one point read of message_reaction for what the
- * asking user reacted with. Fails with STORE_* when that read fails twice; what the join meets is the result.
+ * asking user reacted with, and a page of who reacted, each only where it was asked for. Fails with STORE_* when such a
+ * read fails twice; what the join meets is the result.
  */
-import type { DetailOutcome, DetailRequest } from '../codec/detail.js';
-import type { JoinRequest } from '../codec/join-request.js';
-import { EntryColumns, RequestKind } from '../domain/entries.js';
-import { MailjoinError } from '../domain/errors.js';
-import { ID_BYTES } from '../domain/ids.js';
-import { FLIGHT_ATTEMPTS_MAX, RESPONSE_BYTES_MAX } from '../domain/limits.js';
+import type { DetailRequest } from '../codec/detail-request.js';
+import type { DetailOutcome, ReactorsPage } from '../codec/detail-response.js';
+import type { Clock } from '../domain/ports.js';
+import { reactionKeyOf } from '../domain/reaction.js';
 import { ResultCode } from '../domain/result.js';
 import type { ReactionStore } from '../domain/write-ports.js';
 import type { RowJoiner } from './history-reader.js';
+import { ReactorPages } from './reactor-pages.js';
+import { type OnFailure, repeatedOnce } from './repeated-once.js';
+import { singleJoin } from './single-join.js';
 
 export interface DetailReaderOptions {
   readonly joiner: RowJoiner;
-  readonly reactions: Pick<ReactionStore, 'readReaction'>;
-  /** Told of every read that failed: for logs and metrics. */
-  readonly onFailure: (code: string, error: unknown) => void;
+  readonly reactions: Pick<ReactionStore, 'readReaction' | 'readReactionsPage'>;
+  readonly clock: Pick<Clock, 'nowMs'>;
+  readonly onFailure: OnFailure;
 }
 
 export class DetailReader {
   private readonly options: DetailReaderOptions;
+  private readonly pages: ReactorPages;
 
   constructor(options: DetailReaderOptions) {
     this.options = options;
+    this.pages = new ReactorPages(options);
   }
 
   async detail(
@@ -31,40 +35,35 @@ export class DetailReader {
     decodeMicros = 0,
     mayHold?: (bytes: number) => boolean,
   ): Promise<DetailOutcome> {
-    const [{ entries, bodies }, reactionKeys] = await Promise.all([
-      this.options.joiner.join(joinRequestOf(request), decodeMicros, mayHold),
+    const [{ entries, bodies }, reactionKeys, reactors] = await Promise.all([
+      this.options.joiner.join(singleJoin(request), decodeMicros, mayHold),
       this.reactionKeys(request),
+      this.reactors(request, decodeMicros),
     ]);
     const result = entries.code[0] as number;
     const isShown = result === ResultCode.OK || result === ResultCode.RECALLED;
     // A message that is not shown says nothing of its reactions either.
-    return { result, body: bodies.views()[0], selfReactionKeys: isShown ? reactionKeys : [] };
+    return {
+      result,
+      body: bodies.views()[0],
+      selfReactionKeys: isShown ? reactionKeys : [],
+      reactors: isShown ? reactors : undefined,
+    };
   }
 
   private async reactionKeys({ userId, ...where }: DetailRequest): Promise<readonly string[]> {
     if (userId === undefined) return [];
-    for (let attempt = 1; ; attempt++) {
-      try {
-        const reaction = await this.options.reactions.readReaction(where, userId);
-        // An empty key was taken back (D19).
-        return reaction === undefined || reaction.reactionKey === '' ? [] : [reaction.reactionKey];
-      } catch (error) {
-        const isOurs = error instanceof MailjoinError;
-        this.options.onFailure(isOurs ? error.code : 'INTERNAL', error);
-        if (attempt >= FLIGHT_ATTEMPTS_MAX || !isOurs || !error.retryable) throw error;
-      }
-    }
+    const { reactions, onFailure } = this.options;
+    const reaction = await repeatedOnce(() => reactions.readReaction(where, userId), onFailure);
+    const key = reactionKeyOf(reaction?.reactionKey ?? '');
+    // An empty key was taken back (D19).
+    return key === '' ? [] : [key];
   }
-}
 
-function joinRequestOf({ tenantId, conversationId, messageId, seq, deadlineMs }: DetailRequest): JoinRequest {
-  const bytes = new Uint8Array(2 * ID_BYTES);
-  bytes.set(conversationId, 0);
-  bytes.set(messageId, ID_BYTES);
-  const entries = new EntryColumns(bytes, 1);
-  entries.messageAt[0] = ID_BYTES;
-  entries.seqHi[0] = Number(seq >> 32n);
-  entries.seqLo[0] = Number(seq & 0xffff_ffffn);
-  const kind = RequestKind.MAILBOX_BATCH;
-  return { kind, tenantId, entries, deadlineMs, responseBytesMax: RESPONSE_BYTES_MAX, wantReceipt: false };
+  private async reactors(request: DetailRequest, decodeMicros: number): Promise<ReactorsPage | undefined> {
+    const { reactors, deadlineMs, ...where } = request;
+    if (reactors === undefined) return undefined;
+    const deadlineAtMs = this.options.clock.nowMs() + deadlineMs - decodeMicros / 1000;
+    return this.pages.page(where, reactors, deadlineAtMs);
+  }
 }

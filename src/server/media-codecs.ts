@@ -1,14 +1,16 @@
 /** The decoder and encoder of each media type, by route. */
 import {
-  type DetailOutcome,
   type DetailRequest,
   decodeDetailRequest,
   decodeDetailRequestJson,
   decodeDetailRequestMsgpack,
+} from '../codec/detail-request.js';
+import {
+  type DetailOutcome,
   encodeDetailResponse,
   encodeDetailResponseJson,
   encodeDetailResponseMsgpack,
-} from '../codec/detail.js';
+} from '../codec/detail-response.js';
 import type { MediaType } from '../codec/error-response.js';
 import {
   decodeHistoryRequestJson,

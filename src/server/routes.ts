@@ -1,5 +1,6 @@
 /** The routes that take a request's body, and what each does with it: decode, work, encode. */
-import type { DetailOutcome, DetailRequest } from '../codec/detail.js';
+import type { DetailRequest } from '../codec/detail-request.js';
+import type { DetailOutcome } from '../codec/detail-response.js';
 import type { MediaType } from '../codec/error-response.js';
 import type { HistoryOutcome } from '../codec/history-outcome.js';
 import type { HistoryRequest } from '../codec/history-request.js';

@@ -9,6 +9,7 @@
  */
 export { MailjoinError } from '../domain/errors.js';
 export { RetentionClass } from '../domain/message.js';
+export { reactionKeyOf } from '../domain/reaction.js';
 export type { Sealer } from '../domain/sealing.js';
 export type { AlertListener, WriteAlert } from './alerts.js';
 export type { AllocatedEvent, AllocatedMessage, SequenceAllocator } from './allocator.js';
@@ -20,7 +21,6 @@ export type { HeadWriterStats } from './heads.js';
 export type { LiftedClass } from './holds.js';
 export { insertMicros, revisionMicros } from './message-ids.js';
 export type { MessageToCommit } from './message-to-commit.js';
-export { reactionKeyOf } from './reaction-key.js';
 export type { ReactionAcknowledgement, ReactionRequest } from './reactions.js';
 export type { EventAcknowledgement, RecallRequest } from './recall.js';
 export type { RecoveryReport } from './recovery.js';

@@ -24,10 +24,11 @@ import { idKeyAt, type UserId } from '../domain/ids.js';
 import { REACTION_KEYS_MAX, REACTION_ROUNDS_IN_FLIGHT_MAX, REACTION_ROUNDS_MAX } from '../domain/limits.js';
 import { type Coordinates, effectiveState, MessageState, type ReactionSummary } from '../domain/message.js';
 import type { Clock, MessageReader, MessageWriter } from '../domain/ports.js';
+import { reactionKeyOf } from '../domain/reaction.js';
 import { bucketOf } from '../domain/seq.js';
 import type { Outbox, WriteStore } from '../domain/write-ports.js';
 import { checkId } from './message-to-commit.js';
-import { checkedReactionKey, reactionKeyOf } from './reaction-key.js';
+import { checkedReactionKey } from './reaction-key.js';
 import { type MessageTarget, readTarget } from './row-change.js';
 import { type ReactionStep, StepTimer, type StepWatcher } from './steps.js';
 

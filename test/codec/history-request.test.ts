@@ -9,7 +9,7 @@ import {
   decodeDetailRequest,
   decodeDetailRequestJson,
   decodeDetailRequestMsgpack,
-} from '../../src/codec/detail.js';
+} from '../../src/codec/detail-request.js';
 import { decodeHistoryRequestJson, decodeHistoryRequestMsgpack } from '../../src/codec/history-loose.js';
 import { decodeHistoryRequest } from '../../src/codec/history-request.js';
 import { formatHex, formatUuid } from '../../src/domain/ids.js';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { UserId } from '../../src/domain/ids.js';
 import { REACTION_KEYS_MAX } from '../../src/domain/limits.js';
-import { reactionKeyOf } from '../../src/write/reaction-key.js';
+import { reactionKeyOf } from '../../src/domain/reaction.js';
 import type { MessageTarget } from '../../src/write/row-change.js';
 import { message, readSummary, user } from '../stores/fixtures.js';
 import {
