@@ -12,6 +12,7 @@ import type { DekId } from '../domain/message.js';
 import type { BodyCacheStats } from '../domain/ports.js';
 import { DetailReader } from '../history/detail-reader.js';
 import { HistoryReader } from '../history/history-reader.js';
+import { MessageLookup } from '../history/message-lookup.js';
 import { ConversationsInUse } from '../join/conversations-in-use.js';
 import { fixedAge } from '../join/freshness.js';
 import { Joiner } from '../join/joiner.js';
@@ -167,6 +168,15 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Sid
 
   const details = new DetailReader({ joiner, reactions: stores.writes, clock, onFailure });
 
+  const lookups = settings.lookup
+    ? new MessageLookup({
+        index: stores.writes,
+        joiner,
+        onLookup: (outcome) => metrics.countIndexLookup(outcome),
+        onFailure,
+      })
+    : undefined;
+
   const watcherAgeMsMax = MISSED_POLLS_MAX * settings.keyPollMs + settings.storeTimeoutMs;
   const readiness = new Readiness(
     [
@@ -189,6 +199,7 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Sid
     joiner,
     history,
     details,
+    lookups,
     admission,
     readiness,
     metrics,

@@ -37,6 +37,7 @@ export const serveCommand: Command = {
     'retentionFile',
     'unwrapTimeoutMs',
     'inCap',
+    'lookup',
     'workers',
     'batchesMax',
     'shutdownMs',

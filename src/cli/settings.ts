@@ -153,6 +153,11 @@ export const SETTINGS = {
     IN_CAP_DEFAULT,
     'Elements of one IN list; ScyllaDB takes 100 by default.',
   ),
+  lookup: always(
+    onOff(),
+    false,
+    'Serve look-ups by message_id on the socket (POST /v1/lookup): for administration only (R2.2).',
+  ),
   storeTimeoutMs: always(
     integer(10, 60_000, 'ms'),
     STORE_TIMEOUT_MS_DEFAULT,

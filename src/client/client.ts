@@ -33,6 +33,7 @@ import {
   JoinResult,
   outcomeOf,
 } from './join-result.js';
+import { type LookupRequest, lookupMessage, type MessagePlace } from './lookup-call.js';
 import { detailMessage, type MessageDetail, type MessageRequest } from './message-call.js';
 import { type Probe, type ProbePath, probeMessage } from './probe.js';
 import { protocolError } from './protocol-error.js';
@@ -106,10 +107,22 @@ export class MailjoinClient {
     return this.tried(historyMessage(request, deadlineAtMs), timeoutAtMs, options);
   }
 
-  /** One message in detail, with what `userId` reacted with (R4.5). Rejects as `history` does. */
+  /**
+   * One message in detail, with what `userId` reacted with, and who reacted, page by page, where `reactors` asks for it
+   * (R4.5). Rejects as `history` does.
+   */
   async message(request: MessageRequest, options: CallOptions = {}): Promise<MessageDetail> {
     const { deadlineAtMs, timeoutAtMs } = this.limitsOf(request.deadlineMs, options);
     return this.tried(detailMessage(request, deadlineAtMs), timeoutAtMs, options);
+  }
+
+  /**
+   * Where a message_id lies: for administration, moderation and fault-finding only (R2.2). Rejects as `history` does, and
+   * with LOOKUP_OFF unless the sidecar was started with --lookup.
+   */
+  async lookup(request: LookupRequest, options: CallOptions = {}): Promise<MessagePlace> {
+    const { deadlineAtMs, timeoutAtMs } = this.limitsOf(request.deadlineMs, options);
+    return this.tried(lookupMessage(request, deadlineAtMs), timeoutAtMs, options);
   }
 
   /** Whether the process lives: GET /healthz. */

@@ -18,6 +18,7 @@ export { type ClientOptions, MailjoinClient } from './client.js';
 export type { HistoryEntry, HistoryPage, HistoryRequest } from './history-call.js';
 export type { CallOptions, JoinEntry, JoinFloor, JoinRequest } from './join-request.js';
 export type { EntryOutcome, JoinResult, ResultName } from './join-result.js';
+export type { LookupRequest, MessageCoordinates, MessagePlace } from './lookup-call.js';
 export { decodeMessageBody } from './message-body.js';
 export type { MessageDetail, MessageRequest, Reactor, ReactorsRequest } from './message-call.js';
 export type { Probe } from './probe.js';

@@ -26,6 +26,12 @@ const TABLE = {
     meaning: 'the length headers of the request are unusable',
   },
   NOT_FOUND: { status: 404, retryable: false, meaning: 'no such route' },
+  LOOKUP_OFF: {
+    status: 403,
+    retryable: false,
+    meaning:
+      'look-ups by message_id are off on this socket; start the sidecar with --lookup (MAILJOIN_LOOKUP=true) to allow them',
+  },
   METHOD: { status: 405, retryable: false, meaning: 'the route does not take this method' },
   OVERLOADED: {
     status: 503,

@@ -26,6 +26,16 @@ import { decodeJoinRequestMsgpack, encodeJoinResponseMsgpack } from '../codec/jo
 import type { JoinOutcome } from '../codec/join-outcome.js';
 import { decodeJoinRequest, type JoinRequest } from '../codec/join-request.js';
 import { encodeJoinResponse } from '../codec/join-response.js';
+import {
+  decodeLookupRequest,
+  decodeLookupRequestJson,
+  decodeLookupRequestMsgpack,
+  encodeLookupResponse,
+  encodeLookupResponseJson,
+  encodeLookupResponseMsgpack,
+  type LookupOutcome,
+  type LookupRequest,
+} from '../codec/lookup.js';
 
 export interface MediaCodec<Request, Outcome> {
   /** Throws a coded error when the request cannot be read as a whole; owns the bytes from then on. */
@@ -52,4 +62,10 @@ export const DETAIL_CODECS: MediaCodecs<DetailRequest, DetailOutcome> = {
   'application/x-protobuf': { decode: decodeDetailRequest, encode: encodeDetailResponse },
   'application/msgpack': { decode: decodeDetailRequestMsgpack, encode: encodeDetailResponseMsgpack },
   'application/json': { decode: decodeDetailRequestJson, encode: encodeDetailResponseJson },
+};
+
+export const LOOKUP_CODECS: MediaCodecs<LookupRequest, LookupOutcome> = {
+  'application/x-protobuf': { decode: decodeLookupRequest, encode: encodeLookupResponse },
+  'application/msgpack': { decode: decodeLookupRequestMsgpack, encode: encodeLookupResponseMsgpack },
+  'application/json': { decode: decodeLookupRequestJson, encode: encodeLookupResponseJson },
 };

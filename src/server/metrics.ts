@@ -11,6 +11,7 @@ import type { Receipt, ReceiptCounts } from '../codec/receipt.js';
 import { ERROR_TABLE, type ErrorCode } from '../domain/errors.js';
 import type { BodyCacheStats } from '../domain/ports.js';
 import { RESULT_CODE_COUNT, ResultCode, resultName } from '../domain/result.js';
+import type { IndexLookup } from '../history/message-lookup.js';
 import { type Stage, StageHistogram } from './stage-histogram.js';
 
 /** Figures that other parts keep themselves. */
@@ -85,8 +86,10 @@ const LOG_RECORD_KINDS: readonly (readonly [string, keyof LogFigures])[] = [
 ];
 
 /** What a request was for: the kinds of the join, and the other routes. */
-const REQUEST_NAMES = ['MAILBOX_BATCH', 'PUSH_EVENTS', 'HISTORY', 'MESSAGE'] as const;
+const REQUEST_NAMES = ['MAILBOX_BATCH', 'PUSH_EVENTS', 'HISTORY', 'MESSAGE', 'LOOKUP'] as const;
 export type RequestName = (typeof REQUEST_NAMES)[number];
+/** What a read of message_index came to. */
+const INDEX_LOOKUPS: readonly IndexLookup[] = ['found', 'missing', 'failed'];
 /** The name of a request that was refused before its kind was known. */
 const NAME_NONE = 'NONE';
 
@@ -126,6 +129,7 @@ export class Metrics {
     PUSH_EVENTS: new Float64Array(RESULT_CODE_COUNT),
     HISTORY: new Float64Array(RESULT_CODE_COUNT),
     MESSAGE: new Float64Array(RESULT_CODE_COUNT),
+    LOOKUP: new Float64Array(RESULT_CODE_COUNT),
   };
   private readonly planned: Counter<'shape'>;
   private readonly statements: Counter<'table' | 'shape' | 'page'>;
@@ -138,6 +142,7 @@ export class Metrics {
   private readonly aborted: Counter;
   private readonly dropped: Counter;
   private readonly historyAlerts: Counter<'alert'>;
+  private readonly indexLookups: Counter<'outcome'>;
 
   constructor() {
     const registers = [this.registry];
@@ -164,6 +169,12 @@ export class Metrics {
       ['alert'],
     );
     for (const alert of ['hole', 'head_behind']) this.historyAlerts.inc({ alert }, 0);
+    this.indexLookups = counter(
+      'index_lookups_total',
+      'Reads of message_index, for administration only: a rate of the order of the message rate is a defect (R2.2)',
+      ['outcome'],
+    );
+    for (const outcome of INDEX_LOOKUPS) this.indexLookups.inc({ outcome }, 0);
     this.dropped = counter('slow_readers_dropped_total', 'Responses dropped, taken too slowly', []);
   }
 
@@ -277,6 +288,11 @@ export class Metrics {
   /** S-3's alert: a fixed set of words. */
   countHistoryAlert(alert: string): void {
     this.historyAlerts.inc({ alert });
+  }
+
+  /** R2.2's alarm: every read of message_index. */
+  countIndexLookup(outcome: IndexLookup): void {
+    this.indexLookups.inc({ outcome });
   }
 
   countAborted(): void {

@@ -6,9 +6,11 @@ import type { HistoryOutcome } from '../codec/history-outcome.js';
 import type { HistoryRequest } from '../codec/history-request.js';
 import type { JoinOutcome } from '../codec/join-outcome.js';
 import type { JoinRequest } from '../codec/join-request.js';
+import type { LookupOutcome, LookupRequest } from '../codec/lookup.js';
 import { RequestKind } from '../domain/entries.js';
+import { MailjoinError } from '../domain/errors.js';
 import { PAYLOAD_BYTES_MAX } from '../domain/limits.js';
-import { DETAIL_CODECS, HISTORY_CODECS, MEDIA_CODECS } from './media-codecs.js';
+import { DETAIL_CODECS, HISTORY_CODECS, LOOKUP_CODECS, MEDIA_CODECS } from './media-codecs.js';
 import type { Metrics, RequestName } from './metrics.js';
 
 /** Asked before a response takes that many bytes of memory. */
@@ -27,6 +29,11 @@ export interface HistoryService {
 /** What reads a message in detail; src/history's DetailReader. */
 export interface DetailService {
   detail(request: DetailRequest, decodeMicros: number, mayHold: MayHold): Promise<DetailOutcome>;
+}
+
+/** What looks a message_id up; src/history's MessageLookup. */
+export interface LookupService {
+  lookup(request: LookupRequest, decodeMicros: number, mayHold: MayHold): Promise<LookupOutcome>;
 }
 
 /** A decoded request, ready to be admitted and worked on. */
@@ -99,6 +106,27 @@ export function messageRoute(details: DetailService, metrics: Metrics): Route {
           const outcome = await details.detail(request, decodeMicros, mayHold);
           metrics.countResult('MESSAGE', outcome.result);
           return (responseMedia) => DETAIL_CODECS[responseMedia].encode(outcome);
+        },
+      };
+    },
+  };
+}
+
+/** For administration only (R2.2): without a service, which is the default, every request is refused with LOOKUP_OFF. */
+export function lookupRoute(lookups: LookupService | undefined, metrics: Metrics): Route {
+  return {
+    decode(media, bytes) {
+      if (lookups === undefined) throw new MailjoinError('LOOKUP_OFF');
+      const request = LOOKUP_CODECS[media].decode(bytes);
+      return {
+        name: 'LOOKUP',
+        kind: RequestKind.MAILBOX_BATCH,
+        entryCount: 1,
+        responseBytesMax: PAYLOAD_BYTES_MAX,
+        async run(decodeMicros, mayHold) {
+          const outcome = await lookups.lookup(request, decodeMicros, mayHold);
+          metrics.countResult('LOOKUP', outcome.result);
+          return (responseMedia) => LOOKUP_CODECS[responseMedia].encode(outcome);
         },
       };
     },

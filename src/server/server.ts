@@ -1,7 +1,8 @@
 /**
  * The HTTP server on its Unix socket: routes, the life of its socket file, and a clean stop (B29).
  *
- * Routes: POST /v1/join, /v1/history and /v1/message; GET and HEAD /healthz (the process lives), /readyz (it can answer joins), /metrics.
+ * Routes: POST /v1/join, /v1/history, /v1/message and /v1/lookup; GET and HEAD /healthz (the process lives), /readyz (it
+ * can answer joins), /metrics.
  * A stop takes the socket file away, refuses what is new or still arriving with SHUTTING_DOWN, waits for the batches
  * in flight until a deadline, then closes every connection. Owner: the main thread.
  */
@@ -21,6 +22,8 @@ import {
   historyRoute,
   type JoinService,
   joinRoute,
+  type LookupService,
+  lookupRoute,
   messageRoute,
   type Route,
 } from './routes.js';
@@ -38,6 +41,8 @@ export interface ServerOptions {
   readonly history?: HistoryService | undefined;
   /** Where messages are shown in detail. */
   readonly details?: DetailService | undefined;
+  /** Where message_ids may be looked up: for administration only (R2.2), so off unless it is given. */
+  readonly lookups?: LookupService | undefined;
   readonly admission: Admission;
   readonly readiness: Readiness;
   readonly metrics: Metrics;
@@ -133,10 +138,11 @@ export class Server {
   }
 
   private route(): void {
-    const { joiner, history, details, metrics } = this.options;
+    const { joiner, history, details, lookups, metrics } = this.options;
     this.post('/v1/join', joinRoute(joiner, metrics));
     if (history !== undefined) this.post('/v1/history', historyRoute(history, metrics));
     if (details !== undefined) this.post('/v1/message', messageRoute(details, metrics));
+    this.post('/v1/lookup', lookupRoute(lookups, metrics));
     this.page('/healthz', () => Promise.resolve({ status: 200, contentType: 'text/plain', body: 'ok\n' }));
     this.page('/readyz', () => this.readyPage());
     this.page('/metrics', async () => {

@@ -1,0 +1,57 @@
+/** What a look-up does when the index fails, is wrong, or is asked too much at once (R2.2). */
+import { beforeEach, expect, it } from 'vitest';
+import { MailjoinError } from '../../src/domain/errors.js';
+import { LOOKUPS_MAX } from '../../src/domain/limits.js';
+import type { IndexEntry } from '../../src/domain/write-ports.js';
+import { MessageLookup } from '../../src/history/message-lookup.js';
+import { conversation, message, tenant } from '../stores/fixtures.js';
+
+let answer: () => Promise<IndexEntry | undefined>;
+let counted: string[];
+let failures: string[];
+let lookups: MessageLookup;
+
+beforeEach(() => {
+  counted = [];
+  failures = [];
+  lookups = new MessageLookup({
+    index: { lookup: () => answer() },
+    joiner: {
+      join: () => {
+        throw new Error('nothing is joined here');
+      },
+    },
+    onLookup: (outcome) => counted.push(outcome),
+    onFailure: (code) => failures.push(code),
+  });
+});
+
+const ask = () => ({ tenantId: tenant(), messageId: message(), deadlineMs: 1_000, wantBody: true });
+
+it('a read of the index that fails is told and not repeated: whoever asks may ask again', async () => {
+  const unavailable = new MailjoinError('STORE_UNAVAILABLE');
+  answer = () => Promise.reject(unavailable);
+  await expect(lookups.lookup(ask())).rejects.toBe(unavailable);
+  expect([counted, failures]).toEqual([['failed'], ['STORE_UNAVAILABLE']]);
+});
+
+it('R1.1 an index row whose seq has bit 63 set is corrupt, and nothing is read there', async () => {
+  answer = async () => ({ conversationId: conversation(), seq: -1n });
+  await expect(lookups.lookup(ask())).rejects.toMatchObject({ code: 'STORE_CORRUPT' });
+  expect(counted).toEqual(['failed']);
+});
+
+it('R2.2 only so many run at once: a further one is refused, unread, and one that ended makes room', async () => {
+  const ends: (() => void)[] = [];
+  answer = () => new Promise((resolve) => ends.push(() => resolve(undefined)));
+  const running = Array.from({ length: LOOKUPS_MAX }, () => lookups.lookup(ask()));
+  await expect(lookups.lookup(ask())).rejects.toMatchObject({ code: 'OVERLOADED' });
+  expect(ends).toHaveLength(LOOKUPS_MAX);
+  ends.shift()?.();
+  await running.shift();
+  const next = lookups.lookup(ask());
+  expect(ends).toHaveLength(LOOKUPS_MAX);
+  for (const end of ends) end();
+  await Promise.all([...running, next]);
+  expect(counted).toEqual(new Array(LOOKUPS_MAX + 1).fill('missing'));
+});
