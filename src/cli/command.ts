@@ -21,6 +21,8 @@ export interface Invocation {
   readonly input: Input | undefined;
   /** Writes a line for the user on stdout. */
   print(line: string): void;
+  /** Writes a line about how a long command goes on, on stderr. */
+  tell(line: string): void;
 }
 
 export interface Command {

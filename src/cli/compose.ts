@@ -16,7 +16,6 @@ import { MessageLookup } from '../history/message-lookup.js';
 import { ConversationsInUse } from '../join/conversations-in-use.js';
 import { fixedAge } from '../join/freshness.js';
 import { Joiner } from '../join/joiner.js';
-import { READ_COST_MODEL_DEFAULT } from '../join/read-cost-model.js';
 import { Admission, admissionFor } from '../server/admission.js';
 import type { Log } from '../server/log.js';
 import { Metrics } from '../server/metrics.js';
@@ -25,6 +24,7 @@ import { Server } from '../server/server.js';
 import { WorkerOpener } from '../workers/worker-opener.js';
 import { Closers } from './closers.js';
 import { followLog, logFreshness } from './follow-log.js';
+import { loadReadCosts, type ReadCostsInUse } from './load-read-costs.js';
 import { loadRetention } from './load-retention.js';
 import { openLogReader } from './open-log.js';
 import type { Settings } from './settings.js';
@@ -41,6 +41,7 @@ export interface Sidecar {
   readonly joiner: Joiner;
   readonly history: HistoryReader;
   readonly stores: Stores;
+  readonly costs: ReadCostsInUse;
   cacheStats(): BodyCacheStats;
   /** Stops serving and closes every part; resolves to the requests that the deadline cut off. */
   stop(withinMs: number): Promise<number>;
@@ -61,6 +62,7 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Sid
   const clock = systemClock;
   const metrics = new Metrics();
   const retention = loadRetention(settings, log, clock.epochMs());
+  const costs = loadReadCosts(settings);
   const kek = await loadKek(settings);
   closers.add(() => kek.fill(0));
   const stores = await openStores(settings, clock, ({ table, shape, furtherPage }) =>
@@ -128,7 +130,7 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Sid
     keyring,
     opener,
     clock,
-    costs: { ...READ_COST_MODEL_DEFAULT, inCap: settings.inCap },
+    costs: costs.model,
     allowUnsealed: settings.allowUnsealed,
     freshness: logged ?? fixedAge(settings.cacheAgeMs),
     inUse,
@@ -229,6 +231,7 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Sid
     joiner,
     history,
     stores,
+    costs,
     cacheStats: () => cache.stats(),
     stop: async (withinMs) => {
       const cutOff = await server.stop(withinMs);

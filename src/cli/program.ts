@@ -6,6 +6,7 @@ import fs from 'node:fs';
 import { MailjoinError } from '../domain/errors.js';
 import { advanceCommand } from './advance-command.js';
 import { archiveCommand } from './archive-command.js';
+import { calibrateCommand } from './calibrate-command.js';
 import { capacityCommand } from './capacity-command.js';
 import { type Command, ExitCode, type Input } from './command.js';
 import { parseCommandLine } from './command-line.js';
@@ -33,6 +34,7 @@ export const COMMANDS: readonly Command[] = [
   archiveCommand,
   advanceCommand,
   capacityCommand,
+  calibrateCommand,
   demoCommand,
 ];
 
@@ -86,8 +88,8 @@ function runCommand(command: Command, words: readonly string[], around: Surround
   for (const variable of strangeVariables(around.environment)) {
     log.write('warn', 'unknown_variable', { variable });
   }
-  const { input, print } = around;
-  return command.run({ settings, operands, options: line.options, log, input, print });
+  const { input, print, printError } = around;
+  return command.run({ settings, operands, options: line.options, log, input, print, tell: printError });
 }
 
 function unknownCommand(words: readonly string[], around: Surroundings): ExitCode {

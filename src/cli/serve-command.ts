@@ -37,6 +37,7 @@ export const serveCommand: Command = {
     'retentionFile',
     'unwrapTimeoutMs',
     'inCap',
+    'readCosts',
     'lookup',
     'workers',
     'batchesMax',
@@ -51,7 +52,18 @@ async function serve({ settings, log, print }: Invocation): Promise<ExitCode> {
   const stop = stopSignal();
   const sidecar = await startSidecar(settings, log);
   print(`mailjoin listens on ${settings.socket} (${sidecar.stores.place})`);
-  log.write('info', 'started', { socket: settings.socket, store: settings.store, pid: process.pid });
+  const { source, model } = sidecar.costs;
+  const { inCap, statementMicros, rangeRowMicros, inElementMicros } = model;
+  log.write('info', 'started', {
+    socket: settings.socket,
+    store: settings.store,
+    pid: process.pid,
+    readCosts: source,
+    inCap,
+    statementMicros,
+    rangeRowMicros,
+    inElementMicros,
+  });
   const signal = await stop.received;
   log.write('info', 'stopping', { signal, requests: sidecar.server.requestsInFlight });
   return await stopWithin(sidecar, settings.shutdownMs, log);

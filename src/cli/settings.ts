@@ -148,10 +148,13 @@ export const SETTINGS = {
     'A JSON file: how long each tenant’s messages are kept (R3.4). Unless set, 30 days.',
   ),
   warm: always(onOff(), false, 'Place fresh messages of conversations in use into the cache, from the log.'),
-  inCap: always(
+  inCap: optional(
     integer(1, PARTITION_ROWS_MAX),
-    IN_CAP_DEFAULT,
-    'Elements of one IN list; ScyllaDB takes 100 by default.',
+    `Elements of one IN list; ScyllaDB takes 100 by default. Unless set: that of readCosts, else ${IN_CAP_DEFAULT}.`,
+  ),
+  readCosts: optional(
+    text('file'),
+    'What reads cost on this store, as `mailjoin calibrate` writes it (R7.3). Unless set, figures of the test Cassandra.',
   ),
   lookup: always(
     onOff(),

@@ -60,6 +60,11 @@ const TABLE = {
     retryable: false,
     meaning: 'there is no store at the place that is named, and this command makes none',
   },
+  ROWS_TOO_FEW: {
+    status: 500,
+    retryable: false,
+    meaning: 'no bucket of the store has rows enough to measure on',
+  },
   STORE_REFUSED: {
     status: 500,
     retryable: false,

@@ -1,0 +1,82 @@
+/**
+ * The file that `calibrate` writes and `serve` reads: JSON, version 1. Pure.
+ *
+ *     version      1
+ *     store        'cql' or 'embedded': constants of one are wrong for the other
+ *     constants    inCap, statementMicros, rangeRowMicros, inElementMicros: what a plan is made with
+ *     the rest     how they were found, every point that was measured: for people, and not looked at here
+ *
+ * A file may be written by hand; what is wrong with it is said in words that name the field.
+ */
+import { PARTITION_ROWS_MAX } from '../domain/limits.js';
+import type { ReadCostModel } from '../join/read-cost-model.js';
+
+export const READ_COST_FILE_VERSION = 1;
+
+export type StoreKind = 'embedded' | 'cql';
+
+/** The constants that a file has. */
+export type ReadCostConstants = Pick<
+  ReadCostModel,
+  'inCap' | 'statementMicros' | 'rangeRowMicros' | 'inElementMicros'
+>;
+
+export interface ReadCosts {
+  readonly store: StoreKind;
+  readonly constants: ReadCostConstants;
+}
+
+const MICROS = ['statementMicros', 'rangeRowMicros', 'inElementMicros'] as const;
+
+/** The costs in a file's JSON, or what is wrong with it. */
+export function parseReadCosts(
+  content: unknown,
+): { readonly costs: ReadCosts } | { readonly problem: string } {
+  if (!isObject(content)) return { problem: 'must hold one JSON object' };
+  const { version, store, constants } = content;
+  if (version !== READ_COST_FILE_VERSION) {
+    return { problem: `must have version ${READ_COST_FILE_VERSION}, and has ${shown(version)}` };
+  }
+  if (store !== 'embedded' && store !== 'cql') {
+    return { problem: `store must be "embedded" or "cql", and is ${shown(store)}` };
+  }
+  if (!isObject(constants)) return { problem: 'constants must be an object' };
+  const unknown = Object.keys(constants).find((name) => name !== 'inCap' && !isMicrosName(name));
+  if (unknown !== undefined) return { problem: `constants has no ${shown(unknown)}` };
+  for (const name of MICROS) {
+    if (!isCost(constants[name])) {
+      return { problem: `constants.${name} must be a number from 0, and is ${shown(constants[name])}` };
+    }
+  }
+  const { inCap, statementMicros, rangeRowMicros, inElementMicros } = constants;
+  if (!isCost(inCap) || !Number.isInteger(inCap) || inCap < 1 || inCap > PARTITION_ROWS_MAX) {
+    return {
+      problem: `constants.inCap must be a whole number from 1 to ${PARTITION_ROWS_MAX}, and is ${shown(inCap)}`,
+    };
+  }
+  // Each was looked at above.
+  const micros = { statementMicros, rangeRowMicros, inElementMicros } as Omit<ReadCostConstants, 'inCap'>;
+  return { costs: { store, constants: { inCap, ...micros } } };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isMicrosName(name: string): boolean {
+  return MICROS.some((each) => each === name);
+}
+
+/** JSON has no infinity, but 1e999 is read as one. */
+function isCost(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0;
+}
+
+const SHOWN_LETTERS_MAX = 40;
+
+function shown(value: unknown): string {
+  if (value === undefined) return 'missing';
+  if (typeof value === 'number') return String(value);
+  const text = JSON.stringify(value);
+  return text.length <= SHOWN_LETTERS_MAX ? text : `${text.slice(0, SHOWN_LETTERS_MAX)}…`;
+}
