@@ -17,6 +17,7 @@ import {
 import { type KeyspaceUnderTest, makeKeyspace } from '../cql/cassandra-under-test.js';
 import { describeWithCassandra } from '../services/cassandra.js';
 import { tenant } from '../stores/fixtures.js';
+import { readsServed } from './server-reads.js';
 
 const TENANT = tenant();
 
@@ -39,22 +40,6 @@ function metricsPage(socketPath: string): Promise<string> {
     });
     request.on('error', reject);
   });
-}
-
-/** Reads that the server coordinated, by table of the keyspace. */
-async function readsServed({ session, keyspace }: KeyspaceUnderTest): Promise<Map<string, number>> {
-  const counts = new Map<string, number>();
-  const statement = {
-    cql: 'SELECT keyspace_name, table_name, count FROM system_views.coordinator_read_latency',
-    table: 'coordinator_read_latency',
-    shape: 'select',
-    access: 'read',
-  } as const;
-  const { rows } = await session.execute(statement, []);
-  for (const row of rows) {
-    if (row.keyspace_name === keyspace) counts.set(String(row.table_name), Number(row.count));
-  }
-  return counts;
 }
 
 function difference(after: Map<string, number>, before: Map<string, number>): Record<string, number> {
