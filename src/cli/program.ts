@@ -16,6 +16,7 @@ import { commandHelp, programHelp } from './help.js';
 import { keysCommands } from './keys-commands.js';
 import { loadSettings, SettingsError, strangeVariables } from './load-settings.js';
 import { JsonLog } from './log.js';
+import { lookupCommand } from './lookup-command.js';
 import { recoverCommand } from './recover-command.js';
 import { schemaCommands } from './schema-commands.js';
 import { serveCommand } from './serve-command.js';
@@ -31,6 +32,7 @@ export const COMMANDS: readonly Command[] = [
   ...writeCommands,
   recoverCommand,
   headsCommand,
+  lookupCommand,
   archiveCommand,
   advanceCommand,
   capacityCommand,

@@ -1,12 +1,13 @@
 /**
  * message_index: where a message_id lies, for moderation, administration and fault-finding only. Every look-up is a
  * statement that the session's observer is told of: their rate beside the messages' is a metric (R2.2). Rows have
- * their message's remaining TTL (D21). Fails with STORE_UNAVAILABLE, STORE_REFUSED, SEQ_RANGE or TTL_RANGE.
+ * their message's remaining TTL (D21). Fails with STORE_UNAVAILABLE, STORE_REFUSED, STORE_CORRUPT, SEQ_RANGE or TTL_RANGE.
  */
 import type { types } from 'cassandra-driver';
+import { MailjoinError } from '../domain/errors.js';
 import { conversationIdOf, type MessageId, type TenantId } from '../domain/ids.js';
 import type { WriteLife } from '../domain/ports.js';
-import { bucketOf } from '../domain/seq.js';
+import { bucketOf, isSeq } from '../domain/seq.js';
 import { requireLife, requireSeq } from '../domain/write-checks.js';
 import type { IndexEntry, MessageIndexStore } from '../domain/write-ports.js';
 import type { WriteStatements } from './message-statements.js';
@@ -79,6 +80,9 @@ export class CqlMessageIndexStore implements MessageIndexStore {
     const { rows } = await this.#session.execute(this.#statements.lookup, values);
     const row = rows[0] as unknown as IndexRow | undefined; // the statement and the schema fix the types
     if (!row || row.conversation_id === null || row.conversation_seq === null) return undefined;
+    if (!isSeq(row.conversation_seq)) {
+      throw new MailjoinError('STORE_CORRUPT', 'message_index names a seq with bit 63 set (R1.1)');
+    }
     const conversationId = conversationIdOf(row.conversation_id.getBuffer());
     return conversationId && { conversationId, seq: row.conversation_seq };
   }

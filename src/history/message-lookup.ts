@@ -8,7 +8,6 @@ import type { LookupOutcome, LookupRequest } from '../codec/lookup.js';
 import { MailjoinError } from '../domain/errors.js';
 import { LOOKUPS_MAX } from '../domain/limits.js';
 import { ResultCode } from '../domain/result.js';
-import { isSeq } from '../domain/seq.js';
 import type { IndexEntry, MessageIndexStore } from '../domain/write-ports.js';
 import type { RowJoiner } from './history-reader.js';
 import type { OnFailure } from './repeated-once.js';
@@ -58,9 +57,6 @@ export class MessageLookup {
     const { index, onLookup, onFailure } = this.options;
     try {
       const entry = await index.lookup(tenantId, messageId);
-      if (entry !== undefined && !isSeq(entry.seq)) {
-        throw new MailjoinError('STORE_CORRUPT', 'message_index names a seq with bit 63 set (R1.1)');
-      }
       onLookup(entry === undefined ? 'missing' : 'found');
       return entry;
     } catch (error) {

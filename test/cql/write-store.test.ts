@@ -1,4 +1,6 @@
 /** The CQL write store on a scripted session: answers that a real server cannot be made to give, and what is sent. */
+
+import { randomBytes } from 'node:crypto';
 import { types } from 'cassandra-driver';
 import { describe, expect, it } from 'vitest';
 import { CqlWriteStore } from '../../src/cql/write-store.js';
@@ -26,6 +28,7 @@ function everyCall(store: CqlWriteStore, seq: bigint): (() => Promise<unknown>)[
     () => store.advanceEarliest(tenantId, conversationId, seq),
     () => store.putReaction(where, { userId: user(), reactionKey: 'a', createdAtMs: 1n }),
     () => store.readReaction(where, user()),
+    () => store.readReactionsPage(where, { after: user(), limit: 1 }),
     () => store.putIndex(tenantId, message(), { conversationId, seq }, life()),
     () => store.readRecord(where),
   ];
@@ -102,6 +105,28 @@ describe('rows that no writer of ours leaves', () => {
   it('B12 an index row that expires just now is absent', async () => {
     const { store } = storeOn(() => page([{ conversation_id: null, conversation_seq: null }]));
     expect(await store.lookup(tenant(), message())).toBeUndefined();
+  });
+
+  it('R1.1 an index row whose seq has bit 63 set is STORE_CORRUPT', async () => {
+    const row = { conversation_id: new types.Uuid(randomBytes(16)), conversation_seq: -1n };
+    const { store } = storeOn(() => page([row]));
+    await expect(store.lookup(tenant(), message())).rejects.toMatchObject(CORRUPT);
+  });
+
+  it('B07 a part of the reactions is read over empty pages too, and a row without a key only counts', async () => {
+    const ids = Array.from({ length: 3 }, () => user());
+    const rows = ids.map((id, index) => ({
+      user_id: new types.Uuid(Buffer.from(id)),
+      reaction_key: index === 1 ? null : 'a',
+      created_at: 1n,
+    }));
+    const script = [page([], 'b'), page(rows.slice(0, 2), 'c'), page(rows.slice(2))];
+    const { store } = storeOn(({ pageState }) => script[['b', 'c'].indexOf(pageState ?? '') + 1] ?? page([]));
+    const whole = await store.readReactionsPage(somewhere(), { after: undefined, limit: 3 });
+    expect(plainValue(whole.reactions.map(({ userId }) => userId))).toEqual(plainValue([ids[0], ids[2]]));
+    expect(whole.next).toBeUndefined();
+    const part = await store.readReactionsPage(somewhere(), { after: undefined, limit: 2 });
+    expect(plainValue([part.reactions.length, part.next])).toEqual(plainValue([1, ids[1]]));
   });
 
   it('R4.2 a row of a foreign bucket is STORE_CORRUPT', async () => {
