@@ -25,6 +25,7 @@ interface Frame {
   readonly height: number;
 }
 
+/** Clamped, so that what costs nothing lies on a logarithmic axis too. */
 type Scale = ((value: number) => number) & { ticks(count?: number): number[] };
 type Place = readonly [number, number];
 
@@ -80,7 +81,9 @@ function lengthPanel({ figures, fit, rowBytes }: SizeFindings): string[] {
   const [low = 0.1, high = 1] = extent(places, ([, ms]) => ms);
   const rowsMax = Math.max(2, ...places.map(([rows]) => rows));
   const x = scaleLog([1, rowsMax], [frame.left, frame.left + frame.width]);
-  const y = scaleLog([low, high], [frame.top + frame.height, frame.top]).nice();
+  const y = scaleLog([low, high], [frame.top + frame.height, frame.top])
+    .nice()
+    .clamp(true);
   const model = (isIn: boolean, upTo: number): Place[] =>
     steps(1, upTo).map((count) => [count, costOf({ isIn, count }, fit) / 1_000]);
   const longestIn = Math.max(
@@ -124,7 +127,9 @@ function densityPanel(sizes: readonly [SizeFindings, ...SizeFindings[]]): string
   ]);
   const [low = 1, high = 10] = extent([...shown.map(perMessage), ...modelled].filter((micros) => micros > 0));
   const x = scaleLog([1, strideMax], [frame.left, frame.left + frame.width]).base(2);
-  const y = scaleLog([low, high], [frame.top + frame.height, frame.top]).nice();
+  const y = scaleLog([low, high], [frame.top + frame.height, frame.top])
+    .nice()
+    .clamp(true);
   const labels = spread(lengths.map(({ wanted }) => y(inPerMessage(wanted, fit)) + 4));
   return [
     ...axes(frame, {

@@ -41,7 +41,8 @@ export async function findRows(options: FindRowsOptions): Promise<readonly SiteG
       for (const record of records) bytes += contentBytes(record);
       rows += records.length;
     }
-    onProgress?.(sites.length, ++bucketsRead);
+    bucketsRead++;
+    onProgress?.(sites.length, bucketsRead);
   }
   if (sites.length === 0) {
     const detail = `${SITE_ROWS_MIN} rows are needed, and of ${bucketsRead} buckets looked at the fullest has ${rowsMax}`;

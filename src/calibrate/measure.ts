@@ -39,7 +39,7 @@ export interface MeasureOptions {
 export interface Progress {
   readonly roundsDone: number;
   readonly rounds: number;
-  /** What is left at the pace so far; undefined while there is none. */
+  /** What is left at the pace so far, 0 at the end; undefined while there is none. */
   readonly msLeft: number | undefined;
 }
 
@@ -91,9 +91,13 @@ export async function measure(options: MeasureOptions): Promise<Measurement | un
     }
     roundsDone++;
     const spentMs = clock.nowMs() - startedMs;
-    const msLeft = Math.min((spentMs / roundsDone) * (rounds - roundsDone), Math.max(0, withinMs - spentMs));
+    const roundMs = spentMs / roundsDone;
+    const msLeft = Math.min(
+      roundMs * (rounds - roundsDone),
+      Math.max(withinMs - spentMs, roundMs * (CALIBRATE_ROUNDS_MIN - roundsDone), 0),
+    );
     onProgress?.({ roundsDone, rounds, msLeft });
-    if (spentMs >= withinMs && roundsDone >= CALIBRATE_ROUNDS_MIN) break;
+    if (msLeft === 0) break;
   }
   const figures = points.flatMap((point, index) => figureOf(point, samples[index] ?? []));
   return { figures, roundsDone, reads, failures, refused };

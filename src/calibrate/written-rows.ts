@@ -58,7 +58,8 @@ export async function writeRows(options: WriteRowsOptions): Promise<readonly Sit
         hasFailed = true;
         throw error;
       }
-      onProgress?.(++written, rows);
+      written++;
+      onProgress?.(written, rows);
     }
   };
   await Promise.all(Array.from({ length: CALIBRATE_WRITES_IN_FLIGHT_MAX }, lane));

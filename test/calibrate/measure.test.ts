@@ -1,7 +1,7 @@
 /** Measuring, against a store whose time is made up: what it leaves out, when it ends, what it finds. */
 import { describe, expect, it } from 'vitest';
 import { calibrationOf } from '../../src/calibrate/calibration.js';
-import { type MeasureOptions, measure } from '../../src/calibrate/measure.js';
+import { type MeasureOptions, measure, type Progress } from '../../src/calibrate/measure.js';
 import { readPoints, rowsOf } from '../../src/calibrate/read-points.js';
 import { MailjoinError } from '../../src/domain/errors.js';
 import type { GroupRead } from '../../src/domain/ports.js';
@@ -156,6 +156,11 @@ describe('measuring', () => {
     expect(told.at(0)?.[1]).toBeUndefined();
     expect(told.at(1)?.[1]).toBeGreaterThan(0);
     expect(told.at(3)?.[1]).toBe(0);
+    const late: (number | undefined)[] = [];
+    const onProgress = ({ msLeft }: Progress): void => void late.push(msLeft);
+    await measure(options(new TimedStore(COSTS), { rounds: 9, withinMs: 1, onProgress }));
+    // Its time is over after the first round, and it is not done.
+    expect(late.map((msLeft) => msLeft === 0)).toEqual([false, false, false, true]);
   });
 
   it('R7.3: the constants of a store come back, for each size of rows its own crossover', async () => {

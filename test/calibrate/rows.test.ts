@@ -1,0 +1,166 @@
+/** Where the rows come from, on the embedded store: written for the purpose, or found. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { findRows } from '../../src/calibrate/existing-rows.js';
+import { SITE_ROWS_MIN } from '../../src/calibrate/read-points.js';
+import { writeRows } from '../../src/calibrate/written-rows.js';
+import { MailjoinError } from '../../src/domain/errors.js';
+import { CALIBRATE_SITES_MAX } from '../../src/domain/limits.js';
+import { openEmbedded } from '../../src/embedded/open-embedded.js';
+import { temporaryDirectory } from '../server/server-fixture.js';
+import { activity, conversation, fullRecord, inParallel, life, message, tenant } from '../stores/fixtures.js';
+
+const clock = { nowMs: () => performance.now(), epochMs: () => Date.now() };
+const unstopped = new AbortController().signal;
+
+let directory: string;
+let store: Awaited<ReturnType<typeof openEmbedded>>;
+beforeEach(async () => {
+  directory = temporaryDirectory();
+  store = await openEmbedded(path.join(directory, 'data'), clock);
+});
+afterEach(async () => {
+  await store.close();
+  fs.rmSync(directory, { recursive: true, force: true });
+});
+
+/** A conversation with a head and rows at these seqs. */
+async function conversationOf(seqs: readonly bigint[], latestSeq: bigint, payloadBytes = 100) {
+  const [tenantId, conversationId] = [tenant(), conversation()];
+  await inParallel(seqs, 64, (seq) => {
+    const record = fullRecord(seq, {
+      payload: Buffer.alloc(payloadBytes),
+      mediaMetadata: undefined,
+      mentionTargets: undefined,
+    });
+    return store.store.insertRecord({ tenantId, conversationId, seq }, record, life());
+  });
+  await store.writes.writeHead(tenantId, conversationId, {
+    latestSeq,
+    lastMessageId: message(),
+    lastActivityId: activity(),
+    lastSenderId: undefined,
+    preview: undefined,
+    updatedAtMs: 1n,
+    fencingEpoch: 1n,
+    headVersion: 1n,
+  });
+  return { tenantId, conversationId };
+}
+
+const seqsFrom = (first: bigint, count: number): bigint[] =>
+  Array.from({ length: count }, (_, at) => first + BigInt(at));
+
+describe('rows that are written', () => {
+  it('a store that fails ends it with its error, and no row follows', async () => {
+    let inserts = 0;
+    const writer = {
+      insertRecord: async () => {
+        if (++inserts === 200) throw new MailjoinError('STORE_UNAVAILABLE');
+      },
+    };
+    const writing = writeRows({ writer, clock, rowBytes: [10], signal: unstopped });
+    await expect(writing).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    expect(inserts).toBeLessThan(200 + 200);
+  });
+
+  it('a signal ends it with what is under way', async () => {
+    const stop = new AbortController();
+    let inserts = 0;
+    const writer = {
+      insertRecord: async () => {
+        if (++inserts === 300) stop.abort();
+      },
+    };
+    expect(await writeRows({ writer, clock, rowBytes: [10], signal: stop.signal })).toBeUndefined();
+    expect(inserts).toBeLessThan(300 + 200);
+  });
+
+  it('R3.2: are a full bucket of each size, each row with a TTL of an hour, and nothing else', async () => {
+    const told: number[] = [];
+    const groups = await writeRows({
+      writer: store.store,
+      clock,
+      rowBytes: [50, 20],
+      signal: unstopped,
+      onProgress: (written, rows) => told.push(written / rows),
+    });
+    expect(told.at(-1)).toBe(1);
+    expect(groups?.map(({ rowBytes }) => rowBytes)).toEqual([50, 20]);
+    for (const { rowBytes, sites } of groups ?? []) {
+      const [{ tenantId, conversationId, bucket, seqs } = expect.fail('a group has a site')] = sites;
+      const rows = await store.writes.readBucket(tenantId, conversationId, bucket);
+      expect(rows.map(({ seq }) => seq)).toEqual(seqs);
+      expect(rows).toHaveLength(4_096);
+      for (const { payload, ttlSeconds = 0 } of rows) {
+        expect(payload?.length).toBe(rowBytes);
+        expect(ttlSeconds > 3_500 && ttlSeconds <= 3_600).toBe(true);
+      }
+      const [row = expect.fail('a bucket has rows')] = rows;
+      expect(await store.writes.lookup(tenantId, row.messageId)).toBeUndefined();
+      expect(await store.writes.readHead(tenantId, conversationId)).toBeUndefined();
+    }
+  });
+});
+
+describe('rows that are there', () => {
+  it('a store without conversations, or with short ones, says how many rows it has', async () => {
+    const finding = () => findRows({ store: store.writes, signal: unstopped });
+    await expect(finding()).rejects.toMatchObject({ code: 'ROWS_TOO_FEW' });
+    await conversationOf(seqsFrom(0n, SITE_ROWS_MIN - 1), 500n);
+    await expect(finding()).rejects.toThrow(/of 1 buckets looked at the fullest has 399/);
+  });
+
+  it('a signal ends it', async () => {
+    await conversationOf(seqsFrom(0n, SITE_ROWS_MIN), 500n);
+    expect(await findRows({ store: store.writes, signal: AbortSignal.abort() })).toBeUndefined();
+  });
+
+  it('full buckets are found below the newest one, with the seqs that are there and the size of their rows', async () => {
+    const seqs = seqsFrom(4_096n, 900).filter((seq) => seq % 3n !== 0n);
+    const long = await conversationOf([...seqs, 8_192n], 8_192n, 300);
+    const young = await conversationOf(seqsFrom(1n, SITE_ROWS_MIN), BigInt(SITE_ROWS_MIN), 100);
+    await conversationOf(seqsFrom(1n, 10), 10n);
+    const groups = await findRows({ store: store.writes, signal: unstopped });
+    expect(groups).toEqual([
+      {
+        rowBytes: Math.round((seqs.length * 300 + SITE_ROWS_MIN * 100) / (seqs.length + SITE_ROWS_MIN)),
+        sites: [
+          { ...long, bucket: 1n, seqs },
+          { ...young, bucket: 0n, seqs: seqsFrom(1n, SITE_ROWS_MIN) },
+        ],
+      },
+    ]);
+  });
+
+  it('an expired past is not looked at: the bucket is not below what is available', async () => {
+    const { tenantId, conversationId } = await conversationOf(seqsFrom(8_192n, SITE_ROWS_MIN), 8_700n);
+    await store.writes.advanceEarliest(tenantId, conversationId, 8_192n);
+    const [group] = (await findRows({ store: store.writes, signal: unstopped })) ?? [];
+    expect(group?.sites.map(({ bucket }) => bucket)).toEqual([2n]);
+  });
+
+  it('no more buckets than it measures on are read', async () => {
+    const rows = Array.from({ length: SITE_ROWS_MIN }, (_, at) => fullRecord(BigInt(at)));
+    const head = { latestSeq: 500n, earliestAvailableSeq: 0n };
+    let bucketsRead = 0;
+    const endless = {
+      listHeads: async () => ({
+        heads: Array.from({ length: 200 }, () => ({
+          tenantId: tenant(),
+          conversationId: conversation(),
+          head,
+        })),
+        next: 'on',
+      }),
+      readBucket: async () => {
+        bucketsRead++;
+        return rows;
+      },
+      // Only what a search reads of a head.
+    } as unknown as Parameters<typeof findRows>[0]['store'];
+    const [group] = (await findRows({ store: endless, signal: unstopped })) ?? [];
+    expect([group?.sites.length, bucketsRead]).toEqual([CALIBRATE_SITES_MAX, CALIBRATE_SITES_MAX]);
+  });
+});
