@@ -174,6 +174,7 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Sid
     ? new MessageLookup({
         index: stores.writes,
         joiner,
+        clock,
         onLookup: (outcome) => metrics.countIndexLookup(outcome),
         onFailure,
       })

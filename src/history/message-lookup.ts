@@ -7,6 +7,7 @@
 import type { LookupOutcome, LookupRequest } from '../codec/lookup.js';
 import { MailjoinError } from '../domain/errors.js';
 import { LOOKUPS_MAX } from '../domain/limits.js';
+import type { Clock } from '../domain/ports.js';
 import { ResultCode } from '../domain/result.js';
 import type { IndexEntry, MessageIndexStore } from '../domain/write-ports.js';
 import type { RowJoiner } from './history-reader.js';
@@ -19,6 +20,7 @@ export type IndexLookup = 'found' | 'missing' | 'failed';
 export interface MessageLookupOptions {
   readonly index: Pick<MessageIndexStore, 'lookup'>;
   readonly joiner: RowJoiner;
+  readonly clock: Pick<Clock, 'nowMs'>;
   /** Told of every read of message_index (R2.2). */
   readonly onLookup: (outcome: IndexLookup) => void;
   readonly onFailure: OnFailure;
@@ -41,11 +43,14 @@ export class MessageLookup {
       throw new MailjoinError('OVERLOADED', `${LOOKUPS_MAX} look-ups by message_id are under way`);
     }
     this.underWay++;
+    const { clock, joiner } = this.options;
+    const startedMs = clock.nowMs();
     try {
       const entry = await this.readIndex(request);
       if (entry === undefined) return { entry, result: ResultCode.NOT_FOUND, body: undefined };
-      const join = singleJoin({ ...request, ...entry });
-      const { entries, bodies } = await this.options.joiner.join(join, decodeMicros, mayHold);
+      const deadlineMs = Math.max(0, request.deadlineMs - (clock.nowMs() - startedMs));
+      const join = singleJoin({ ...request, ...entry, deadlineMs });
+      const { entries, bodies } = await joiner.join(join, decodeMicros, mayHold);
       const body = request.wantBody ? bodies.views()[0] : undefined;
       return { entry, result: entries.code[0] as number, body };
     } finally {

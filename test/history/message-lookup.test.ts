@@ -4,23 +4,29 @@ import { MailjoinError } from '../../src/domain/errors.js';
 import { LOOKUPS_MAX } from '../../src/domain/limits.js';
 import type { IndexEntry } from '../../src/domain/write-ports.js';
 import { MessageLookup } from '../../src/history/message-lookup.js';
-import { message, tenant } from '../stores/fixtures.js';
+import { conversation, message, tenant } from '../stores/fixtures.js';
 
 let answer: () => Promise<IndexEntry | undefined>;
 let counted: string[];
 let failures: string[];
+let joinedWithin: number[];
+let nowMs: number;
 let lookups: MessageLookup;
 
 beforeEach(() => {
   counted = [];
   failures = [];
+  joinedWithin = [];
+  nowMs = 0;
   lookups = new MessageLookup({
     index: { lookup: () => answer() },
     joiner: {
-      join: () => {
-        throw new Error('nothing is joined here');
+      join: ({ deadlineMs }) => {
+        joinedWithin.push(deadlineMs);
+        throw new MailjoinError('OVERLOADED');
       },
     },
+    clock: { nowMs: () => nowMs },
     onLookup: (outcome) => counted.push(outcome),
     onFailure: (code) => failures.push(code),
   });
@@ -48,4 +54,16 @@ it('R2.2 only so many run at once: a further one is refused, unread, and one tha
   for (const end of ends) end();
   await Promise.all([...running, next]);
   expect(counted).toEqual(new Array(LOOKUPS_MAX + 1).fill('missing'));
+});
+
+it('the message itself gets what the read of the index has left of the deadline', async () => {
+  for (const spentMs of [400, 1_400]) {
+    answer = async () => {
+      nowMs += spentMs;
+      return { conversationId: conversation(), seq: 1n };
+    };
+    await expect(lookups.lookup(ask())).rejects.toMatchObject({ code: 'OVERLOADED' });
+  }
+  expect(joinedWithin).toEqual([600, 0]);
+  expect(counted).toEqual(['found', 'found']);
 });
