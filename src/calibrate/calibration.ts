@@ -1,7 +1,7 @@
 /** What a run of `calibrate` found: lines and points for each size of rows, and the constants that follow. Pure. */
 import { IN_CAP_DEFAULT } from '../domain/limits.js';
 import { type CostFit, crossoverOf, fitCosts } from './fit-costs.js';
-import { chooseInCap, type InCapCandidate, inCapCandidates } from './in-cap.js';
+import { chooseInCap, furtherStatementMicros, type InCapCandidate, inCapCandidates } from './in-cap.js';
 import type { Measurement, PointFigure } from './measure.js';
 import { READ_COST_FILE_VERSION, type ReadCostConstants, type StoreKind } from './read-cost-file.js';
 import { isOfInCap, type ReadPoint, rowsOf, spanOf, statementCountOf } from './read-points.js';
@@ -22,6 +22,8 @@ export interface Calibration {
   /** The first one's constants are the planner's. */
   readonly sizes: readonly SizeFindings[];
   readonly inCaps: readonly InCapCandidate[];
+  /** What a statement adds to those that it is sent together with; undefined where no IN cap was measured. */
+  readonly furtherStatementMicros: number | undefined;
   readonly constants: ReadCostConstants;
   readonly measurement: Omit<Measurement, 'figures'>;
 }
@@ -59,6 +61,7 @@ export function calibrationOf(groups: readonly SiteGroup[], measurement: Measure
   return {
     sizes,
     inCaps,
+    furtherStatementMicros: furtherStatementMicros(inCaps),
     constants: {
       inCap,
       statementMicros: rounded(statementMicros),
@@ -71,7 +74,7 @@ export function calibrationOf(groups: readonly SiteGroup[], measurement: Measure
 
 /** The file: what `serve` reads first, then what people may want to know. */
 export function readCostFile(calibration: Calibration, run: RunDescription): string {
-  const { sizes, inCaps, constants, measurement } = calibration;
+  const { sizes, inCaps, furtherStatementMicros: further, constants, measurement } = calibration;
   const { store, measuredAt, ...how } = run;
   const { refused, ...counts } = measurement;
   const content = {
@@ -85,6 +88,7 @@ export function readCostFile(calibration: Calibration, run: RunDescription): str
       medianMicros: rounded(candidate.medianMicros),
       workMicros: rounded(candidate.workMicros),
     })),
+    furtherStatementMicros: further && rounded(further),
     refused: refused.map((point) => ({ rowBytes: sizes[point.group]?.rowBytes, ...described(point) })),
     sizes: sizes.map(({ rowBytes, buckets, fit, crossover, figures }) => ({
       rowBytes,

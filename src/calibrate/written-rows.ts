@@ -6,6 +6,7 @@
  * A row has the columns that a message of `mailjoin commit` has; its payload is random bytes, which nothing opens.
  */
 import { randomBytes } from 'node:crypto';
+import { MailjoinError } from '../domain/errors.js';
 import {
   type ActivityId,
   type ConversationId,
@@ -15,12 +16,13 @@ import {
   type UserId,
 } from '../domain/ids.js';
 import {
+  CALIBRATE_FAILURES_MAX,
   CALIBRATE_TTL_SECONDS,
   CALIBRATE_WRITES_IN_FLIGHT_MAX,
   PARTITION_ROWS_MAX,
 } from '../domain/limits.js';
-import { type MessageRecord, MessageState, RetentionClass } from '../domain/message.js';
-import type { Clock, MessageWriter } from '../domain/ports.js';
+import { type Coordinates, type MessageRecord, MessageState, RetentionClass } from '../domain/message.js';
+import type { Clock, MessageWriter, WriteLife } from '../domain/ports.js';
 import { bucketOf } from '../domain/seq.js';
 import type { SiteGroup } from './site.js';
 
@@ -53,7 +55,7 @@ export async function writeRows(options: WriteRowsOptions): Promise<readonly Sit
       const life = { ttlSeconds: CALIBRATE_TTL_SECONDS, timestampMicros: createdAtMs * 1_000n };
       const where = { tenantId, conversationId: sites[0]?.conversationId as ConversationId, seq };
       try {
-        await writer.insertRecord(where, rowOf(seq, createdAtMs, bytes), life);
+        await insertPatiently(writer, where, rowOf(seq, createdAtMs, bytes), life);
       } catch (error) {
         hasFailed = true;
         throw error;
@@ -64,6 +66,23 @@ export async function writeRows(options: WriteRowsOptions): Promise<readonly Sit
   };
   await Promise.all(Array.from({ length: CALIBRATE_WRITES_IN_FLIGHT_MAX }, lane));
   return signal.aborted ? undefined : groups;
+}
+
+/** A store that is late once or twice among thousands of writes does not end a run; an insert may be repeated (R2.1). */
+async function insertPatiently(
+  writer: WriteRowsOptions['writer'],
+  where: Coordinates,
+  record: MessageRecord,
+  life: WriteLife,
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await writer.insertRecord(where, record, life);
+    } catch (error) {
+      const canPass = error instanceof MailjoinError && error.retryable;
+      if (!canPass || attempt === CALIBRATE_FAILURES_MAX) throw error;
+    }
+  }
 }
 
 function rowOf(seq: bigint, createdAtMs: bigint, payloadBytes: number): MessageRecord {

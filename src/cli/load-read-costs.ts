@@ -7,7 +7,11 @@ import fs from 'node:fs';
 import { parseReadCosts, type ReadCosts } from '../calibrate/read-cost-file.js';
 import { MailjoinError } from '../domain/errors.js';
 import { READ_COSTS_FILE_BYTES_MAX } from '../domain/limits.js';
-import { READ_COST_MODEL_DEFAULT, type ReadCostModel } from '../join/read-cost-model.js';
+import {
+  READ_COST_MODEL_DEFAULT,
+  READ_COST_MODEL_EMBEDDED,
+  type ReadCostModel,
+} from '../join/read-cost-model.js';
 import type { Settings } from './settings.js';
 
 export interface ReadCostsInUse {
@@ -21,15 +25,16 @@ export function loadReadCosts({
   store,
   inCap,
 }: Pick<Settings, 'readCosts' | 'store' | 'inCap'>): ReadCostsInUse {
+  const shipped = store === 'embedded' ? READ_COST_MODEL_EMBEDDED : READ_COST_MODEL_DEFAULT;
   const replaced = inCap === undefined ? {} : { inCap };
   if (readCosts === undefined) {
-    return { model: { ...READ_COST_MODEL_DEFAULT, ...replaced }, source: 'shipped defaults' };
+    return { model: { ...shipped, ...replaced }, source: 'shipped defaults' };
   }
   const { constants, store: measuredStore } = read(readCosts);
   if (measuredStore !== store) {
     throw invalid(readCosts, `was measured on the store "${measuredStore}", and this one is "${store}"`);
   }
-  return { model: { ...READ_COST_MODEL_DEFAULT, ...constants, ...replaced }, source: readCosts };
+  return { model: { ...shipped, ...constants, ...replaced }, source: readCosts };
 }
 
 function read(path: string): ReadCosts {

@@ -154,7 +154,7 @@ export const SETTINGS = {
   ),
   readCosts: optional(
     text('file'),
-    'What reads cost on this store, as `mailjoin calibrate` writes it (R7.3). Unless set, figures of the test Cassandra.',
+    'What reads cost on this store, as `mailjoin calibrate` writes it (R7.3). Unless set, shipped figures.',
   ),
   lookup: always(
     onOff(),

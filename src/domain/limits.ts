@@ -281,7 +281,7 @@ export const CALIBRATE_ROW_SIZES_MAX = 4;
 export const CALIBRATE_ROW_BYTES_MAX = 32 * KIB;
 /** Rows that it writes at once. */
 export const CALIBRATE_WRITES_IN_FLIGHT_MAX = 128;
-/** Reads in a row whose failure ends it. */
+/** Reads in a row, or attempts of one write, whose failure ends it. */
 export const CALIBRATE_FAILURES_MAX = 3;
 /** Of an existing store: heads listed, buckets read to see how full they are, and full ones measured on. */
 export const CALIBRATE_HEADS_MAX = 2_000;

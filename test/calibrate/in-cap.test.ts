@@ -1,6 +1,6 @@
 /** Which IN cap follows from lists of several lengths. */
 import { describe, expect, it } from 'vitest';
-import { chooseInCap, inCapCandidates } from '../../src/calibrate/in-cap.js';
+import { chooseInCap, furtherStatementMicros, inCapCandidates } from '../../src/calibrate/in-cap.js';
 import { isOfInCap, readPoints } from '../../src/calibrate/read-points.js';
 import { figuresOf, groupOf } from './calibrate-fixtures.js';
 
@@ -23,16 +23,37 @@ describe('the IN cap', () => {
   it('without candidates none is chosen', () => {
     expect(chooseInCap([])).toBeUndefined();
     expect(candidates({})).toEqual([]);
+    expect(furtherStatementMicros([])).toBeUndefined();
+    expect(furtherStatementMicros(candidates({ 100: 7 }))).toBeUndefined();
   });
 
-  it('is the shortest list within 5 % of the fastest', () => {
-    const medians = { 10: 15_000, 25: 11_000, 50: 10_499, 100: 10_000, 150: 10_100, 200: 10_600 };
-    expect(chooseInCap(candidates(medians))).toBe(50);
-    expect(chooseInCap(candidates({ ...medians, 50: 10_501 }))).toBe(100);
+  it('stays the shipped one where that is within 10 % of the fastest', () => {
+    const medians = { 10: 15_000, 25: 10_100, 50: 10_000, 100: 10_999, 150: 10_500, 200: 10_600 };
+    expect(chooseInCap(candidates(medians))).toBe(100);
+  });
+
+  it('is else the shortest list within 10 % of the fastest', () => {
+    const medians = { 10: 15_000, 25: 10_999, 50: 10_000, 100: 11_001, 150: 12_000, 200: 12_000 };
+    expect(chooseInCap(candidates(medians))).toBe(25);
+    expect(chooseInCap(candidates({ ...medians, 25: 11_001 }))).toBe(50);
+    expect(chooseInCap(candidates({ 10: 15_000, 100: 12_000, 150: 10_500, 200: 10_000 }))).toBe(150);
   });
 
   it('lists that the store refused are no candidates', () => {
-    expect(chooseInCap(candidates({ 10: 15_000, 25: 12_000, 50: 11_000, 100: 10_000 }))).toBe(100);
+    expect(chooseInCap(candidates({ 10: 15_000, 25: 12_500, 50: 11_000 }))).toBe(50);
+  });
+
+  it('tells what a further statement adds to those sent with it, whatever one spoilt figure says; never less than nothing', () => {
+    const medians = {
+      10: 6_000 + 40 * 150,
+      25: 6_000 + 16 * 150,
+      50: 50_000,
+      100: 6_600,
+      150: 6_450,
+      200: 6_300,
+    };
+    expect(furtherStatementMicros(candidates(medians))).toBeCloseTo(150, 6);
+    expect(furtherStatementMicros(candidates({ 10: 5, 200: 6 }))).toBe(0);
   });
 
   it('tells the sum of what the statements cost beside the wall time', () => {

@@ -93,7 +93,7 @@ describe('what is taken', () => {
     );
     const content = JSON.parse(text);
     expect(parseReadCosts(content)).toEqual({
-      costs: { store: 'cql', constants: { ...constants, inCap: 10 } },
+      costs: { store: 'cql', constants: { ...constants, inCap: 100 } },
     });
     expect(content).toMatchObject({
       measuredAt: RUN.measuredAt,

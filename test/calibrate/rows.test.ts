@@ -57,12 +57,31 @@ describe('rows that are written', () => {
     let inserts = 0;
     const writer = {
       insertRecord: async () => {
-        if (++inserts === 200) throw new MailjoinError('STORE_UNAVAILABLE');
+        if (++inserts >= 200) throw new MailjoinError('STORE_UNAVAILABLE');
       },
     };
     const writing = writeRows({ writer, clock, rowBytes: [10], signal: unstopped });
     await expect(writing).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
-    expect(inserts).toBeLessThan(200 + 200);
+    // Each write under way is tried three times, and no other begins.
+    expect(inserts).toBeLessThan(200 + 3 * 128);
+  });
+
+  it('what a store refuses is not tried again, and a store that is late now and then ends nothing', async () => {
+    const refusing = {
+      insertRecord: async () => {
+        throw new MailjoinError('STORE_REFUSED');
+      },
+    };
+    const refused = writeRows({ writer: refusing, clock, rowBytes: [10], signal: unstopped });
+    await expect(refused).rejects.toMatchObject({ code: 'STORE_REFUSED' });
+    let inserts = 0;
+    const late = {
+      insertRecord: async () => {
+        if (++inserts % 300 === 0) throw new MailjoinError('STORE_UNAVAILABLE');
+      },
+    };
+    expect(await writeRows({ writer: late, clock, rowBytes: [10], signal: unstopped })).toHaveLength(1);
+    expect(inserts).toBe(4_096 + Math.floor(inserts / 300));
   });
 
   it('a signal ends it with what is under way', async () => {

@@ -6,7 +6,7 @@ import { startSidecar } from '../../src/cli/compose.js';
 import { loadReadCosts } from '../../src/cli/load-read-costs.js';
 import { settingsWith } from '../../src/cli/settings.js';
 import { IN_CAP_DEFAULT } from '../../src/domain/limits.js';
-import { READ_COST_MODEL_DEFAULT } from '../../src/join/read-cost-model.js';
+import { READ_COST_MODEL_DEFAULT, READ_COST_MODEL_EMBEDDED } from '../../src/join/read-cost-model.js';
 import { SILENT_LOG } from '../../src/server/log.js';
 import { startSidecarUnderTest } from '../client/sidecar-under-test.js';
 import { temporaryDirectory } from '../server/server-fixture.js';
@@ -59,13 +59,15 @@ describe('what ends a start', () => {
 });
 
 describe('costs in use', () => {
-  it('without a file are the shipped defaults, with the cap that the settings name', () => {
-    expect(loadReadCosts(settingsWith({}))).toEqual({
-      model: READ_COST_MODEL_DEFAULT,
-      source: 'shipped defaults',
-    });
+  it('without a file are those shipped for the kind of store, with the cap that the settings name', () => {
+    const source = 'shipped defaults';
+    expect(loadReadCosts(settingsWith({ store: 'cql' }))).toEqual({ model: READ_COST_MODEL_DEFAULT, source });
+    expect(loadReadCosts(settingsWith({}))).toEqual({ model: READ_COST_MODEL_EMBEDDED, source });
     expect(loadReadCosts(settingsWith({})).model.inCap).toBe(IN_CAP_DEFAULT);
-    expect(loadReadCosts(settingsWith({ inCap: 7 })).model).toEqual({ ...READ_COST_MODEL_DEFAULT, inCap: 7 });
+    expect(loadReadCosts(settingsWith({ inCap: 7 })).model).toEqual({
+      ...READ_COST_MODEL_EMBEDDED,
+      inCap: 7,
+    });
   });
 
   it('are the file’s, but for a cap that the settings name; bounds of surplus are no matter of a file', () => {
