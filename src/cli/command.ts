@@ -2,6 +2,7 @@
 import type { Log } from '../server/log.js';
 import type { CommandOption } from './command-line.js';
 import type { SettingName, Settings } from './settings.js';
+import type { Terminal } from './terminal.js';
 
 export const ExitCode = { OK: 0, FAILED: 1, USAGE: 2 } as const;
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
@@ -19,6 +20,8 @@ export interface Invocation {
   readonly options: ReadonlyMap<string, string>;
   readonly log: Log;
   readonly input: Input | undefined;
+  /** Where both standard input and output are one: somebody can be asked. */
+  readonly terminal: Terminal | undefined;
   /** Writes a line for the user on stdout. */
   print(line: string): void;
   /** Writes a line about how a long command goes on, on stderr. */

@@ -13,6 +13,7 @@ import { parseCommandLine } from './command-line.js';
 import { demoCommand } from './demo-command.js';
 import { headsCommand } from './heads-command.js';
 import { commandHelp, programHelp } from './help.js';
+import { historyCommand } from './history-command.js';
 import { keysCommands } from './keys-commands.js';
 import { loadSettings, SettingsError, strangeVariables } from './load-settings.js';
 import { JsonLog } from './log.js';
@@ -21,6 +22,7 @@ import { recoverCommand } from './recover-command.js';
 import { schemaCommands } from './schema-commands.js';
 import { serveCommand } from './serve-command.js';
 import { didYouMean } from './suggestion.js';
+import type { Terminal } from './terminal.js';
 import { UsageError } from './usage-error.js';
 import { visibleText } from './visible-text.js';
 import { writeCommands } from './write-commands.js';
@@ -32,6 +34,7 @@ export const COMMANDS: readonly Command[] = [
   ...writeCommands,
   recoverCommand,
   headsCommand,
+  historyCommand,
   lookupCommand,
   archiveCommand,
   advanceCommand,
@@ -44,6 +47,7 @@ export const COMMANDS: readonly Command[] = [
 export interface Surroundings {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly input?: Input;
+  readonly terminal?: Terminal | undefined;
   print(line: string): void;
   printError(line: string): void;
 }
@@ -90,8 +94,9 @@ function runCommand(command: Command, words: readonly string[], around: Surround
   for (const variable of strangeVariables(around.environment)) {
     log.write('warn', 'unknown_variable', { variable });
   }
-  const { input, print, printError } = around;
-  return command.run({ settings, operands, options: line.options, log, input, print, tell: printError });
+  const { input, terminal, print, printError } = around;
+  const { options } = line;
+  return command.run({ settings, operands, options, log, input, terminal, print, tell: printError });
 }
 
 function unknownCommand(words: readonly string[], around: Surroundings): ExitCode {

@@ -1,0 +1,78 @@
+/**
+ * Wires what a command needs to read messages by itself, without a sidecar: stores that exist, keys, a cache as small as
+ * it may be (a command meets each message once), one thread. Nothing is made that is not there. Keys destroyed meanwhile
+ * are noticed when the cached key's time is over (R6.2): such a process ends soon. Parts are closed in reverse order of
+ * their making, also when a later one fails.
+ */
+import { RegionBodyCache } from '../cache/body-cache.js';
+import { Region } from '../cache/region.js';
+import { DekCache } from '../crypto/dek-cache.js';
+import { LocalKeyProvider } from '../crypto/local-key-provider.js';
+import { REGION_BYTES_MIN } from '../domain/limits.js';
+import { HistoryReader } from '../history/history-reader.js';
+import { fixedAge } from '../join/freshness.js';
+import { Joiner } from '../join/joiner.js';
+import type { Log } from '../server/log.js';
+import { WorkerOpener } from '../workers/worker-opener.js';
+import { Closers } from './closers.js';
+import { loadReadCosts } from './load-read-costs.js';
+import type { Settings } from './settings.js';
+import { loadKek, openExistingStores } from './stores.js';
+import { systemClock } from './system-clock.js';
+
+export interface OpenedReader {
+  readonly history: HistoryReader;
+  close(): Promise<void>;
+}
+
+/** Fails with STORE_MISSING, KEY_FILE, CONFIG_INVALID, STORE_*, SCHEMA_MISSING or BUCKET_WIDTH; nothing is left open. */
+export async function openReader(settings: Settings, log: Log): Promise<OpenedReader> {
+  const closers = new Closers();
+  try {
+    return { history: await make(settings, log, closers), close: () => closers.closeAll() };
+  } catch (error) {
+    await closers.closeAll().catch(() => undefined);
+    throw error;
+  }
+}
+
+async function make(settings: Settings, log: Log, closers: Closers): Promise<HistoryReader> {
+  const clock = systemClock;
+  const costs = loadReadCosts(settings);
+  const kek = await loadKek(settings, false);
+  closers.add(() => kek.fill(0));
+  const stores = await openExistingStores(settings, clock);
+  closers.add(() => stores.close());
+  const { dekCacheTtlMs: ttlMs, unwrapTimeoutMs } = settings;
+  const provider = new LocalKeyProvider(stores.keys, kek);
+  const keyring = new DekCache({ provider, clock, ttlMs, unwrapTimeoutMs });
+  closers.add(() => keyring.close());
+
+  const region = Region.create({ regionBytes: REGION_BYTES_MIN, nowMs: clock.nowMs() });
+  const cache = new RegionBodyCache(region, clock.nowMs());
+  closers.add(() => cache.retire());
+  const opener = new WorkerOpener({ region: region.buffer, threads: 1 });
+  closers.add(() => opener.close());
+
+  const onFailure = (code: string) => log.write('warn', 'read_failure', { code });
+  const joiner = new Joiner({
+    store: stores.messages,
+    cache,
+    keyring,
+    opener,
+    clock,
+    costs: costs.model,
+    allowUnsealed: settings.allowUnsealed,
+    freshness: fixedAge(settings.cacheAgeMs),
+    onFailure,
+  });
+  return new HistoryReader({
+    buckets: stores.buckets,
+    heads: stores.writes,
+    joiner,
+    clock,
+    // A hole is told to the person who asked.
+    onAlert: () => undefined,
+    onFailure,
+  });
+}

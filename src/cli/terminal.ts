@@ -1,0 +1,79 @@
+/**
+ * A person at a terminal, asked for one key at a time. The terminal is in raw mode only while it waits for the key, and
+ * left as it was whichever way the waiting ends; so Ctrl-C is a signal at all other times. Owner: the main thread.
+ */
+
+/** What is used of standard input. */
+export interface KeyInput {
+  readonly isTTY?: boolean | undefined;
+  setRawMode?(raw: boolean): unknown;
+  resume(): unknown;
+  pause(): unknown;
+  on(event: 'data' | 'end', listener: (chunk: Uint8Array) => void): unknown;
+  removeListener(event: 'data' | 'end', listener: (chunk: Uint8Array) => void): unknown;
+}
+
+/** What is used of standard output. */
+export interface ScreenOutput {
+  readonly isTTY?: boolean | undefined;
+  readonly columns?: number | undefined;
+  write(text: string): unknown;
+}
+
+export interface Terminal {
+  readonly columns: number;
+  /** Shows a line, waits for a key, and takes the line away. True: go on; false: quit, Ctrl-C, the end, or the signal. */
+  askToGoOn(line: string, signal: AbortSignal): Promise<boolean>;
+}
+
+const COLUMNS_DEFAULT = 80;
+const GO_ON = new Set([' ', '\r', '\n']);
+const QUIT = new Set(['q', 'Q', '\u0003', '\u0004', '\u001b']);
+
+/** Undefined unless both ends are a terminal. */
+export function terminalOf(input: KeyInput, output: ScreenOutput): Terminal | undefined {
+  if (input.isTTY !== true || output.isTTY !== true) return undefined;
+  const columns = () => output.columns || COLUMNS_DEFAULT;
+  return {
+    get columns() {
+      return columns();
+    },
+    askToGoOn: async (line, signal) => {
+      // One column is left free: a full line would move some terminals to the next.
+      output.write([...line].slice(0, columns() - 1).join(''));
+      try {
+        return await goOn(input, signal);
+      } finally {
+        output.write('\r\u001b[K');
+      }
+    },
+  };
+}
+
+async function goOn(input: KeyInput, signal: AbortSignal): Promise<boolean> {
+  let settle: (goesOn: boolean) => void = () => undefined;
+  const answer = new Promise<boolean>((resolve) => {
+    settle = resolve;
+  });
+  const onData = (chunk: Uint8Array): void => {
+    const key = String.fromCharCode(chunk[0] ?? 0);
+    if (GO_ON.has(key)) settle(true);
+    else if (QUIT.has(key)) settle(false);
+  };
+  const quit = (): void => settle(false);
+  if (signal.aborted) return false;
+  input.on('data', onData);
+  input.on('end', quit);
+  signal.addEventListener('abort', quit);
+  try {
+    input.setRawMode?.(true);
+    input.resume();
+    return await answer;
+  } finally {
+    input.setRawMode?.(false);
+    input.pause();
+    input.removeListener('data', onData);
+    input.removeListener('end', quit);
+    signal.removeEventListener('abort', quit);
+  }
+}
