@@ -39,10 +39,11 @@ export function terminalOf(input: KeyInput, output: ScreenOutput): Terminal | un
       return columns();
     },
     askToGoOn: async (line, signal) => {
-      // One column is left free: a full line would move some terminals to the next.
-      output.write([...line].slice(0, columns() - 1).join(''));
       try {
-        return await goOn(input, signal);
+        return await goOn(input, signal, () => {
+          // One column is left free: a full line would move some terminals to the next.
+          output.write([...line].slice(0, columns() - 1).join(''));
+        });
       } finally {
         output.write('\r\u001b[K');
       }
@@ -50,7 +51,7 @@ export function terminalOf(input: KeyInput, output: ScreenOutput): Terminal | un
   };
 }
 
-async function goOn(input: KeyInput, signal: AbortSignal): Promise<boolean> {
+async function goOn(input: KeyInput, signal: AbortSignal, ask: () => void): Promise<boolean> {
   let settle: (goesOn: boolean) => void = () => undefined;
   const answer = new Promise<boolean>((resolve) => {
     settle = resolve;
@@ -68,6 +69,8 @@ async function goOn(input: KeyInput, signal: AbortSignal): Promise<boolean> {
   try {
     input.setRawMode?.(true);
     input.resume();
+    // Not before: a key that answers at once would be echoed.
+    ask();
     return await answer;
   } finally {
     input.setRawMode?.(false);
