@@ -42,6 +42,8 @@ export interface Command {
   readonly needsStore?: Settings['store'];
   /** It makes the file that `kekFile` names, which therefore need not be there. */
   readonly makesKekFile?: boolean;
+  /** It opens content only where it is asked for, and says itself that there is no key. */
+  readonly opensOnRequest?: boolean;
   /** It starts a Cassandra of its own where `--store cql` names none. */
   readonly mayStartCluster?: boolean;
   run(invocation: Invocation): Promise<ExitCode>;

@@ -32,7 +32,10 @@ export interface Sources {
   readonly flags: ReadonlyMap<SettingName, string>;
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** What is looked at for its sake alone: the files that it needs, and what it does not need. */
-  readonly command?: Pick<Command, 'settings' | 'mayStartCluster' | 'needsStore' | 'makesKekFile'>;
+  readonly command?: Pick<
+    Command,
+    'settings' | 'mayStartCluster' | 'needsStore' | 'makesKekFile' | 'opensOnRequest'
+  >;
 }
 
 /** A text and where it came from. */
@@ -197,7 +200,7 @@ function checkTogether(
 function checkPlaces(
   { store, kekFile, dataDir }: Settings,
   given: ReadonlySet<SettingName>,
-  { settings: used, makesKekFile }: NonNullable<Sources['command']>,
+  { settings: used, makesKekFile, opensOnRequest }: NonNullable<Sources['command']>,
   problems: Problem[],
 ): void {
   const refuse = (setting: SettingName, source: string, reason: string) => {
@@ -206,7 +209,8 @@ function checkPlaces(
   if (used.includes('kekFile') && makesKekFile !== true) {
     const reason = kekFile === undefined ? undefined : kekFileProblem(kekFile);
     if (kekFile !== undefined && reason !== undefined) refuse('kekFile', kekFile, reason);
-    if (kekFile === undefined && store === 'cql' && !given.has('kekFile')) {
+    const isMissing = kekFile === undefined && store === 'cql' && !given.has('kekFile');
+    if (isMissing && opensOnRequest !== true) {
       refuse('kekFile', 'not given', 'the store "cql" needs one; mailjoin keys init makes it');
     }
   }

@@ -1,16 +1,19 @@
 /**
  * `mailjoin lookup`: where a message_id lies and what its row says, read from the store itself, without a sidecar (R2.2).
- * Exit code 1 where the message is not.
+ * Content stays sealed unless --content asks for it, which alone needs the keys. Exit code 1 where the message, or the
+ * content that was asked for, is not.
  */
 import { MailjoinError } from '../domain/errors.js';
 import { formatHex, formatUuid, idKeyAt, type MessageId } from '../domain/ids.js';
+import { DEADLINE_MS_MAX } from '../domain/limits.js';
 import type { Coordinates, MessageRecord, ReactionSummary } from '../domain/message.js';
 import { ResultCode, resultName } from '../domain/result.js';
 import { bucketOf } from '../domain/seq.js';
 import { toMessageId, toTenantId } from './caller-ids.js';
 import { type Command, CQL_SETTINGS, ExitCode, type Invocation, JSON_OPTION } from './command.js';
 import type { CommandOption } from './command-line.js';
-import { type Fields, fieldTable, recordFields, summaryFields } from './message-fields.js';
+import { contentFields, type Fields, fieldTable, recordFields, summaryFields } from './message-fields.js';
+import { type OpenedReader, openReader } from './open-reader.js';
 import { openExistingStores, type Stores } from './stores.js';
 import { systemClock } from './system-clock.js';
 import { UsageError } from './usage-error.js';
@@ -21,14 +24,20 @@ const TENANT_OPTION: CommandOption = {
   meaning: 'The tenant whose message it is. Must be given.',
 };
 
+const CONTENT_OPTION: CommandOption = {
+  flag: 'content',
+  meaning: 'Open the content with its key and show it too.',
+};
+
 export const lookupCommand: Command = {
   name: 'lookup',
   operands: 'MESSAGE_ID',
   operandCountMin: 1,
   operandCountMax: 1,
   summary: 'Find a message by its id alone: where it lies, and what its row says.',
-  settings: ['config', 'logLevel', 'store', 'dataDir', ...CQL_SETTINGS],
-  options: [TENANT_OPTION, JSON_OPTION],
+  settings: ['config', 'logLevel', 'store', 'dataDir', ...CQL_SETTINGS, 'kekFile', 'allowUnsealed'],
+  options: [TENANT_OPTION, CONTENT_OPTION, JSON_OPTION],
+  opensOnRequest: true,
   run: lookup,
 };
 
@@ -40,24 +49,45 @@ interface Found {
   readonly summary: ReactionSummary | undefined;
 }
 
-async function lookup({ settings, operands, options, print }: Invocation): Promise<ExitCode> {
+async function lookup(invocation: Invocation): Promise<ExitCode> {
+  const { settings, operands, options, log, print } = invocation;
   const tenant = options.get(TENANT_OPTION.flag);
   if (tenant === undefined) throw new UsageError('lookup needs --tenant');
   const tenantId = toTenantId(tenant, '--tenant');
   const messageId = toMessageId(operands[0] ?? '', 'MESSAGE_ID');
-  const stores = await openExistingStores(settings, systemClock);
+  const reader = options.has(CONTENT_OPTION.flag) ? await openReader(settings, log) : undefined;
+  const stores = reader?.stores ?? (await openExistingStores(settings, systemClock));
   try {
     const entry = await stores.writes.lookup(tenantId, messageId);
     const found = await look(stores, entry && { tenantId, ...entry }, messageId);
-    const fields = fieldsOf(tenant, messageId, found);
+    const content = reader && (await contentOf(reader, found, messageId));
+    const fields = { ...fieldsOf(tenant, messageId, found), ...(content?.fields ?? {}) };
     const asJson = options.has(JSON_OPTION.flag);
     if (asJson) print(JSON.stringify(fields));
     else if (found.where !== undefined) print(fieldTable('message', fields, systemClock.epochMs()));
     requireFound(found);
-    return ExitCode.OK;
+    return content === undefined || content.isShown ? ExitCode.OK : ExitCode.FAILED;
   } finally {
-    await stores.close();
+    await (reader ?? stores).close();
   }
+}
+
+/** The content by the join's way: `content` says what became of it, as a join's result. */
+async function contentOf(
+  { details }: OpenedReader,
+  { where, row }: Found,
+  messageId: MessageId,
+): Promise<{ readonly fields: Fields; readonly isShown: boolean } | undefined> {
+  if (where === undefined || row === undefined) return undefined;
+  const { result, body } = await details.detail({
+    ...where,
+    messageId,
+    userId: undefined,
+    reactors: undefined,
+    deadlineMs: DEADLINE_MS_MAX,
+  });
+  const shown = body === undefined ? {} : contentFields(body);
+  return { fields: { content: resultName(result), ...shown }, isShown: body !== undefined };
 }
 
 async function look(

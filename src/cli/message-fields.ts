@@ -1,7 +1,8 @@
 /**
  * What a row of message_record and its reactions say, field by field with the names of proto/mailjoin.proto: as JSON for
- * machines, as a table for people. Nothing of the content but its sizes. Pure.
+ * machines, as a table for people. Of the content only its sizes, unless the opened body is given. Pure.
  */
+import { bodyJson } from '../codec/join-json.js';
 import { formatHex, formatUuid } from '../domain/ids.js';
 import {
   effectiveState,
@@ -43,6 +44,13 @@ export function recordFields(record: MessageRecord): Fields {
 export function summaryFields({ counts, version }: ReactionSummary): Fields {
   // fromEntries defines own properties, so that a key like __proto__ is just a key (B47).
   return { reactions: Object.fromEntries(counts), summary_version: String(version) };
+}
+
+const CONTENT_NAMES = /^(payload|media_metadata|mention_targets)(_text|_base64)?$/;
+
+/** What a message says, of its body as the JSON form shows it: text where it is text, else base64. */
+export function contentFields(body: Uint8Array): Fields {
+  return Object.fromEntries(Object.entries(bodyJson(body)).filter(([name]) => CONTENT_NAMES.test(name)));
 }
 
 /** For people: one line a field, absent ones left out, times also as dates. `nowMs`: since 1970, when the row was read. */

@@ -9,6 +9,7 @@ import { Region } from '../cache/region.js';
 import { DekCache } from '../crypto/dek-cache.js';
 import { LocalKeyProvider } from '../crypto/local-key-provider.js';
 import { REGION_BYTES_MIN } from '../domain/limits.js';
+import { DetailReader } from '../history/detail-reader.js';
 import { HistoryReader } from '../history/history-reader.js';
 import { fixedAge } from '../join/freshness.js';
 import { Joiner } from '../join/joiner.js';
@@ -17,11 +18,17 @@ import { WorkerOpener } from '../workers/worker-opener.js';
 import { Closers } from './closers.js';
 import { loadReadCosts } from './load-read-costs.js';
 import type { Settings } from './settings.js';
-import { loadKek, openExistingStores } from './stores.js';
+import { loadKek, openExistingStores, type Stores } from './stores.js';
 import { systemClock } from './system-clock.js';
 
-export interface OpenedReader {
+/** What reads messages. */
+interface Readers {
   readonly history: HistoryReader;
+  readonly details: DetailReader;
+  readonly stores: Stores;
+}
+
+export interface OpenedReader extends Readers {
   close(): Promise<void>;
 }
 
@@ -29,14 +36,14 @@ export interface OpenedReader {
 export async function openReader(settings: Settings, log: Log): Promise<OpenedReader> {
   const closers = new Closers();
   try {
-    return { history: await make(settings, log, closers), close: () => closers.closeAll() };
+    return { ...(await make(settings, log, closers)), close: () => closers.closeAll() };
   } catch (error) {
     await closers.closeAll().catch(() => undefined);
     throw error;
   }
 }
 
-async function make(settings: Settings, log: Log, closers: Closers): Promise<HistoryReader> {
+async function make(settings: Settings, log: Log, closers: Closers): Promise<Readers> {
   const clock = systemClock;
   const costs = loadReadCosts(settings);
   const kek = await loadKek(settings, false);
@@ -66,7 +73,7 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<His
     freshness: fixedAge(settings.cacheAgeMs),
     onFailure,
   });
-  return new HistoryReader({
+  const history = new HistoryReader({
     buckets: stores.buckets,
     heads: stores.writes,
     joiner,
@@ -75,4 +82,6 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<His
     onAlert: () => undefined,
     onFailure,
   });
+  const details = new DetailReader({ joiner, reactions: stores.writes, clock, onFailure });
+  return { history, details, stores };
 }

@@ -138,6 +138,48 @@ describe('lookup', () => {
     expect(table.out).not.toContain('secret');
   });
 
+  it('shows content with --content alone: opened, its controls as code points, and what became of it', async () => {
+    const program = programUnderTest();
+    const row = await committed(program, {
+      payload_text: 'two\nlines\u202e',
+      media_metadata: { object_id: 'o', mime: 'image/png' },
+    });
+    const words = ['lookup', row.message_id, ...OF_TENANT, '--content'];
+    expect((await program.run([...words, '--json'])).rows).toMatchObject([
+      {
+        result: 'OK',
+        content: 'OK',
+        payload_text: 'two\nlines\u202e',
+        media_metadata: { object_id: 'o', mime: 'image/png' },
+      },
+    ]);
+    const { exitCode, out } = await program.run(words);
+    expect(exitCode).toBe(0);
+    expect(out).toMatch(/^payload_text +two\\u\{a\}lines\\u\{202e\}$/m);
+    // Bytes that are no text.
+    const binary = await committed(program, { payload_text: undefined, payload_base64: 'AP8=' });
+    const asked = await program.run(['lookup', binary.message_id, ...OF_TENANT, '--content', '--json']);
+    expect(asked.rows).toMatchObject([{ payload_base64: 'AP8=' }]);
+    await program.run(['recall', ...operandsOf(row)]);
+    const recalled = await program.run([...words, '--json']);
+    expect(recalled).toMatchObject({ exitCode: 0, rows: [{ state: 'RECALLED', content: 'RECALLED' }] });
+    expect(recalled.rows[0]).not.toHaveProperty('payload_text');
+  });
+
+  it('D12 says that content is gone with its key, and still where the message lies', async () => {
+    const program = programUnderTest();
+    const row = await committed(program);
+    const words = ['lookup', row.message_id, ...OF_TENANT, '--json'];
+    const [found] = (await program.run(words)).rows as unknown as [{ dek_id: { scope: string; id: string } }];
+    const { scope, id } = found.dek_id;
+    expect(await program.run(['keys', 'destroy', scope, id, '1', '--yes'])).toMatchObject({ exitCode: 0 });
+    expect(await program.run(words)).toMatchObject({ exitCode: 0, rows: [{ result: 'OK' }] });
+    expect(await program.run([...words, '--content'])).toMatchObject({
+      exitCode: 1,
+      rows: [{ result: 'OK', content: 'ERASED', conversation_seq: '1' }],
+    });
+  });
+
   it('R5.4 shows a recall with its event, and controls that a text holds as their code points', async () => {
     const program = programUnderTest();
     const row = await committed(program, { custom_type: 'a\u202eb\u001b[2J' });
@@ -159,21 +201,14 @@ describeWithCassandra('lookup on Cassandra', (server) => {
     await messages.insertRecord(where, record, life(undefined, 5_000));
     await messages.putSummary(where, summary(where.seq, 3n, [['+1', 2]]));
     await writes.putIndex(where.tenantId, record.messageId, where, life());
-    const words = ['--store', 'cql', '--contact-points', server.contactPoint];
-    const place = ['--local-dc', server.localDataCenter, '--keyspace', keyspace.keyspace];
-    const found = await run(
-      [
-        'lookup',
-        formatHex(record.messageId),
-        '--tenant',
-        formatUuid(where.tenantId),
-        ...words,
-        ...place,
-        '--json',
-      ],
-      undefined,
-      { MAILJOIN_STORE_TIMEOUT_MS: '20000' },
-    );
+    const words = [
+      ...['lookup', formatHex(record.messageId), '--tenant', formatUuid(where.tenantId), '--json'],
+      ...['--store', 'cql', '--contact-points', server.contactPoint],
+      ...['--local-dc', server.localDataCenter, '--keyspace', keyspace.keyspace],
+    ];
+    const environment = { MAILJOIN_STORE_TIMEOUT_MS: '20000' };
+    const ask = (...more: string[]) => run([...words, ...more], undefined, environment);
+    const found = await ask();
     expect(found).toMatchObject({
       exitCode: 0,
       rows: [
@@ -188,6 +223,11 @@ describeWithCassandra('lookup on Cassandra', (server) => {
       ],
     });
     expect(found.rows[0]?.ttl_seconds).toBeGreaterThan(4_000);
+    // Content needs a key, and only content.
+    expect(await ask('--content')).toMatchObject({
+      exitCode: 1,
+      errors: expect.stringContaining('KEY_FILE'),
+    });
     await keyspace.drop();
   }, 60_000);
 });
