@@ -53,6 +53,7 @@ class Walk {
   private readonly onAlert: (alert: HistoryAlert) => void;
   /** E: rows below it are not shown. */
   private readonly lowest: bigint;
+  private readonly hasHead: boolean;
   private readonly headBucket: bigint;
   /** The first seq not looked at yet, in the walk's direction. */
   private at = 0n;
@@ -66,6 +67,7 @@ class Walk {
     this.reads = reads;
     this.onAlert = onAlert;
     this.lowest = head?.earliestAvailableSeq ?? 0n;
+    this.hasHead = head?.latestSeq !== undefined;
     const latest = head?.latestSeq ?? 0n;
     this.headBucket = bucketOf(latest > this.lowest ? latest : this.lowest);
   }
@@ -111,7 +113,9 @@ class Walk {
       if (this.fromOf(bucket) === this.lowest) return END;
       this.at = bucketStart(bucket) - 1n;
       if (this.emptyRun < HISTORY_MAX_EMPTY_BUCKET_SCAN) continue;
-      const top = bucket > this.headBucket + 1n ? await this.topBucket() : bucket;
+      // Without a head nobody knows where the conversation ends.
+      const isFarAbove = this.hasHead && bucket > this.headBucket + 1n;
+      const top = isFarAbove ? await this.topBucket() : bucket;
       if (top >= bucket) return this.hole(bucketStart(bucket));
       // Far above the head, where a caller may have anchored: no hole in the conversation.
       this.at = lastOf(top);

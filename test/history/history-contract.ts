@@ -88,6 +88,15 @@ export function historyContract(name: string, open: () => Promise<OpenedHistory>
       expect(pages.at(-1)).toMatchObject({ stop: END, hole: undefined });
     });
 
+    it('D4 without a head an anchor far above the messages ends in a hole, behind which they are reached', async () => {
+      const place = newPlace();
+      await putMessages(opened.stores, place, [5n * W, 30n * W]);
+      const page = await world.page(place, { anchor: 20n * W });
+      expect(page).toMatchObject({ seqs: [], stop: HOLE, hole: { continueAnchor: 12n * W } });
+      const pages = await allPages(world, place, { anchor: 45n * W }, true);
+      expect(pages.flatMap(({ seqs }) => seqs)).toEqual([30n * W, 5n * W]);
+    });
+
     it('D4 seven empty buckets are crossed and the eighth ends the scan', async () => {
       const seven = await put([2n * W, 10n * W], 10n * W);
       expect(await world.page(seven)).toMatchObject({ seqs: [10n * W, 2n * W], stop: END });
