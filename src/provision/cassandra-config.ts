@@ -16,6 +16,8 @@ export interface NodeSettings {
   /** Fixed token, for clusters of several nodes; undefined lets the node choose. */
   readonly initialToken: string | undefined;
   readonly heapMb: number;
+  /** Further lines of cassandra.yaml. */
+  readonly yaml: readonly string[];
 }
 
 /** Evenly spread tokens of the Murmur3 ring, whose range is −2^63 … 2^63 − 1. */
@@ -53,6 +55,7 @@ export function cassandraYaml(node: NodeSettings): string {
   if (node.initialToken !== undefined) {
     lines.push(`initial_token: ${node.initialToken}`, 'auto_bootstrap: false');
   }
+  lines.push(...node.yaml);
   return `${lines.join('\n')}\n`;
 }
 

@@ -42,6 +42,8 @@ export interface CassandraOptions {
   readonly dataDir?: string;
   readonly heapMb?: number;
   readonly nodes?: number;
+  /** Further lines of cassandra.yaml, such as client_encryption_options. */
+  readonly yaml?: readonly string[];
   /** Fixed ports; free ones are chosen otherwise. */
   readonly ports?: { readonly native: number; readonly storage: number };
   /** How long all nodes together may take to become ready, without the fetching of jars. */
@@ -119,6 +121,7 @@ async function startNodes(
       seedHost: '127.0.0.1',
       initialToken: count === 1 ? undefined : tokens[index],
       heapMb: options.heapMb ?? (count === 1 ? HEAP_MB_SINGLE : HEAP_MB_CLUSTERED),
+      yaml: options.yaml ?? [],
     }),
   );
   const running: ServiceProcess[] = [];

@@ -30,8 +30,10 @@ const CLUSTER_ID = 'bWFpbGpvaW4tZGV2LTAwMQ';
 // The working folder takes temporary files too, so that they go with it.
 // A formatted folder is left as it is. exec: the broker keeps the shell's pid, which is the one that we know.
 const FORMAT_THEN_RUN = `
-"$0" -Xmx128m -cp "$1" kafka.tools.StorageTool format --ignore-formatted -t "$2" -c "$3" || exit
-exec "$0" "$4" -Djava.io.tmpdir=. -XX:-UsePerfData -cp "$1" kafka.Kafka "$3"
+jars=$1 cluster=$2 properties=$3 heap=$4
+shift 4
+"$0" -Xmx128m -cp "$jars" kafka.tools.StorageTool format --ignore-formatted -t "$cluster" -c "$properties" "$@" || exit
+exec "$0" "$heap" -Djava.io.tmpdir=. -XX:-UsePerfData -cp "$jars" kafka.Kafka "$properties"
 `;
 
 export interface KafkaOptions {
@@ -40,6 +42,10 @@ export interface KafkaOptions {
   readonly heapMb?: number;
   /** Fixed ports; free ones are chosen otherwise. A broker restarted on its data needs its former ports. */
   readonly ports?: { readonly broker: number; readonly controller: number };
+  /** Lines of server.properties that go before ours, such as listeners with TLS. */
+  readonly properties?: Readonly<Record<string, string>>;
+  /** Users that can authenticate by SCRAM, each as StorageTool's --add-scram takes it. */
+  readonly scramUsers?: readonly string[];
   readonly timeoutMs?: number;
   readonly environment?: Environment;
   readonly onProgress?: (text: string) => void;
@@ -74,7 +80,7 @@ async function start(options: KafkaOptions): Promise<Kafka> {
   const folder = temporary === undefined ? resolve(options.dataDir as string) : join(temporary, 'node-1');
   await mkdir(folder, { recursive: true });
   const properties = join(folder, 'server.properties');
-  await writeFile(properties, serverProperties(folder, broker, controller));
+  await writeFile(properties, serverProperties(folder, broker, controller, options.properties));
   const startedAtMs = Date.now();
   onProgress(`starting Kafka ${JARS.version}`);
   const service = await ServiceProcess.start({
@@ -88,6 +94,7 @@ async function start(options: KafkaOptions): Promise<Kafka> {
       CLUSTER_ID,
       properties,
       `-Xmx${options.heapMb ?? HEAP_MB_DEFAULT}m`,
+      ...(options.scramUsers ?? []).flatMap((user) => ['--add-scram', user]),
     ],
     environment,
     workingFolder: folder,
@@ -112,7 +119,14 @@ async function start(options: KafkaOptions): Promise<Kafka> {
 }
 
 /** One node that is broker and controller, with one replica of its own topics. */
-function serverProperties(folder: string, broker: number, controller: number): string {
+function serverProperties(
+  folder: string,
+  broker: number,
+  controller: number,
+  further: Readonly<Record<string, string>> = {},
+): string {
+  // Of a name that comes twice the last line counts.
+  const lines = Object.entries(further).map(([name, value]) => `${name}=${value}\n`);
   return `process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@${HOST}:${controller}
@@ -127,5 +141,5 @@ offsets.topic.num.partitions=1
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 group.initial.rebalance.delay.ms=0
-`;
+${lines.join('')}`;
 }

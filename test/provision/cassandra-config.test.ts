@@ -15,6 +15,7 @@ const NODE: NodeSettings = {
   seedHost: '127.0.0.1',
   initialToken: undefined,
   heapMb: 512,
+  yaml: [],
 };
 
 describe('evenTokens', () => {
