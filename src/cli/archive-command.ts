@@ -11,7 +11,14 @@ import { MailjoinError } from '../domain/errors.js';
 import { CQL_ROW_BYTES_MAX, LOG_RECORD_BYTES_MAX } from '../domain/limits.js';
 import type { LogReader } from '../domain/write-ports.js';
 import { Retention } from '../write/retention.js';
-import { type Command, CQL_SETTINGS, ExitCode, type Invocation, JSON_OPTION } from './command.js';
+import {
+  BROKER_SETTINGS,
+  type Command,
+  CQL_SETTINGS,
+  ExitCode,
+  type Invocation,
+  JSON_OPTION,
+} from './command.js';
 import { loadRetention } from './load-retention.js';
 import { logKindOf, openLogReader } from './open-log.js';
 import { type StopSignal, stopSignal } from './stop-signal.js';
@@ -37,7 +44,7 @@ export const archiveCommand: Command = {
     'dataDir',
     ...CQL_SETTINGS,
     'log',
-    'brokers',
+    ...BROKER_SETTINGS,
     'topic',
     'retentionFile',
   ],

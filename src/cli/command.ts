@@ -60,7 +60,26 @@ export const CQL_SETTINGS: readonly SettingName[] = [
   'username',
   'password',
   'passwordFile',
+  'tls',
+  'tlsCaFile',
+  'tlsCertFile',
+  'tlsKeyFile',
+  'tlsServerName',
+  'tlsVerifyHost',
   'storeTimeoutMs',
+];
+
+/** How the brokers of the log are reached: for every command that may. */
+export const BROKER_SETTINGS: readonly SettingName[] = [
+  'brokers',
+  'brokersTls',
+  'brokersCaFile',
+  'brokersCertFile',
+  'brokersKeyFile',
+  'brokersSasl',
+  'brokersUsername',
+  'brokersPassword',
+  'brokersPasswordFile',
 ];
 
 export const JSON_OPTION: CommandOption = { flag: 'json', meaning: 'Print JSON, for machines.' };

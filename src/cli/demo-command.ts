@@ -1,5 +1,5 @@
 /** `mailjoin demo`: the whole way of a batch on data of its own, checked body by body. */
-import { type Command, CQL_SETTINGS } from './command.js';
+import { BROKER_SETTINGS, type Command, CQL_SETTINGS } from './command.js';
 import { UsageError } from './usage-error.js';
 
 const SEED_FLAG = 'seed';
@@ -17,7 +17,7 @@ export const demoCommand: Command = {
     'logLevel',
     'store',
     ...CQL_SETTINGS,
-    'brokers',
+    ...BROKER_SETTINGS,
     'replication',
     'cacheBytes',
     'workers',

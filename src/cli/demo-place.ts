@@ -16,6 +16,7 @@ import { startCassandra } from '../provision/cassandra.js';
 import { Closers } from './closers.js';
 import type { Settings } from './settings.js';
 import { cqlConnectOptions } from './stores.js';
+import { brokersReached } from './tls-settings.js';
 
 /** A Cassandra that has just started on a busy machine is slow at first. */
 const STORE_TIMEOUT_MS_MIN = 20_000;
@@ -44,7 +45,7 @@ export async function openDemoPlace(settings: Settings, print: (line: string) =>
       kekFile,
     };
     const placed = own.store === 'cql' ? await openKeyspace(own, print, closers) : own;
-    const { log, logPlace } = await openDemoLog(placed.brokers, closers);
+    const { log, logPlace } = await openDemoLog(placed, closers);
     return { settings: { ...placed, ...log }, logPlace, close: () => closers.closeAll() };
   } catch (error) {
     await closers.closeAll().catch(() => undefined);
@@ -65,14 +66,16 @@ function temporaryFolder(): string {
 
 /** A topic of its own where brokers are named, else the embedded log in the folder, also beside a real Cassandra. */
 async function openDemoLog(
-  brokers: readonly string[] | undefined,
+  settings: Settings,
   closers: Closers,
 ): Promise<{ readonly log: Partial<Settings>; readonly logPlace: string }> {
-  if (brokers === undefined) return { log: { log: 'embedded' }, logPlace: 'in the temporary folder' };
+  if (settings.brokers === undefined)
+    return { log: { log: 'embedded' }, logPlace: 'in the temporary folder' };
+  const reached = brokersReached(settings);
   const topic = `mailjoin-demo-${Date.now().toString(36)}`;
-  await ensureTopic({ brokers, topic, partitions: DEMO_PARTITIONS, replicationFactor: 1 });
-  closers.add(() => deleteTopic({ brokers, topic }));
-  return { log: { log: 'kafka', topic }, logPlace: `in the topic ${topic} on ${brokers.join(', ')}` };
+  await ensureTopic({ ...reached, topic, partitions: DEMO_PARTITIONS, replicationFactor: 1 });
+  closers.add(() => deleteTopic({ ...reached, topic }));
+  return { log: { log: 'kafka', topic }, logPlace: `in the topic ${topic} on ${reached.brokers.join(', ')}` };
 }
 
 async function openKeyspace(

@@ -6,7 +6,14 @@ import { formatHex, formatUuid } from '../domain/ids.js';
 import { HEADS_CLOSE_MS, SEQ_WINDOW } from '../domain/limits.js';
 import type { MessageTarget } from '../write/row-change.js';
 import type { Writer } from '../write/writer.js';
-import { type Command, CQL_SETTINGS, ExitCode, type Invocation, JSON_OPTION } from './command.js';
+import {
+  BROKER_SETTINGS,
+  type Command,
+  CQL_SETTINGS,
+  ExitCode,
+  type Invocation,
+  JSON_OPTION,
+} from './command.js';
 import type { CommandOption } from './command-line.js';
 import { ItemOutput, type ItemRows, type Row } from './item-output.js';
 import { openWriter } from './open-writer.js';
@@ -25,7 +32,7 @@ export const WRITER_SETTINGS: readonly SettingName[] = [
   ...CQL_SETTINGS,
   'kekFile',
   'log',
-  'brokers',
+  ...BROKER_SETTINGS,
   'topic',
   'record',
   'retentionFile',

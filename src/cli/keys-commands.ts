@@ -7,7 +7,14 @@ import { KeyAdmin, type KeyInfo } from '../crypto/key-admin.js';
 import { KEY_POLL_MS_DEFAULT } from '../domain/limits.js';
 import { type DekId, isKeyVersion, KEY_VERSION_MAX } from '../domain/message.js';
 import type { Outbox } from '../domain/write-ports.js';
-import { type Command, CQL_SETTINGS, ExitCode, type Invocation, JSON_OPTION } from './command.js';
+import {
+  BROKER_SETTINGS,
+  type Command,
+  CQL_SETTINGS,
+  ExitCode,
+  type Invocation,
+  JSON_OPTION,
+} from './command.js';
 import type { CommandOption } from './command-line.js';
 import { destroyKey } from './destroy-key.js';
 import { logKindOf, openLog } from './open-log.js';
@@ -88,7 +95,7 @@ export const keysCommands: readonly Command[] = [
     operandCountMin: 3,
     operandCountMax: 3,
     summary: `Destroy one version: sidecars learn of it from the log, or within ${KEY_POLL_MS_DEFAULT} ms by default.`,
-    settings: [...STORE_SETTINGS, 'log', 'brokers', 'topic'],
+    settings: [...STORE_SETTINGS, 'log', ...BROKER_SETTINGS, 'topic'],
     options: [YES_OPTION, JSON_OPTION],
     run: destroy,
   },

@@ -18,6 +18,7 @@ import {
   settingOf,
 } from './settings.js';
 import { didYouMean } from './suggestion.js';
+import { checkTlsAndSasl } from './tls-settings.js';
 
 /** Something that keeps a start from going on. */
 export interface Problem {
@@ -65,7 +66,12 @@ export function loadSettings(sources: Sources, flagProblems: readonly Problem[] 
   if (needsStore !== undefined && !givenNames.has('store')) values.store = needsStore;
   // Each value was parsed by its own setting's type, or is that setting's default.
   const settings = values as unknown as Settings;
-  const complete = withPassword(settings, problems);
+  const complete = withPassword(
+    withPassword(settings, 'password', 'passwordFile', problems),
+    'brokersPassword',
+    'brokersPasswordFile',
+    problems,
+  );
   checkTogether(complete, givenNames, sources.command, problems);
   if (sources.command !== undefined) checkPlaces(complete, givenNames, sources.command, problems);
   if (problems.length > 0) throw new SettingsError(problems);
@@ -88,11 +94,15 @@ function problemLine({ setting, source, reason }: Problem): string {
 
 /** Environment variables that look like settings and are none, each with a line for the log. */
 export function strangeVariables(environment: Sources['environment']): readonly string[] {
-  const known = new Set(SETTING_NAMES.map(environmentOf));
+  const prefix = 'MAILJOIN_';
+  // What all have in common makes none of them near.
+  const known = new Set(SETTING_NAMES.map((name) => environmentOf(name).slice(prefix.length)));
   // Orchestrators add variables of their own (MAILJOIN_SERVICE_HOST), so these only warn, and only near a real name.
   return Object.keys(environment)
-    .filter((name) => name.startsWith('MAILJOIN_') && !known.has(name))
-    .map((name) => `${name}${didYouMean(name, [...known])}`)
+    .filter((name) => name.startsWith(prefix))
+    .map((name) => name.slice(prefix.length))
+    .filter((name) => !known.has(name))
+    .map((name) => `${prefix}${name}${didYouMean(name, [...known], prefix)}`)
     .filter((line) => line.includes('did you mean'));
 }
 
@@ -126,7 +136,7 @@ function readConfig(given: Given, problems: Problem[]): Map<SettingName, Given> 
     if (name === undefined) {
       refuse(key, `no such setting${didYouMean(key, SETTING_NAMES)}`);
     } else if (name === 'config' || settingOf(name).secret) {
-      refuse(key, `cannot be set in a config file${settingOf(name).secret ? '; use passwordFile' : ''}`);
+      refuse(key, `cannot be set in a config file${settingOf(name).secret ? `; use ${name}File` : ''}`);
     } else {
       const text = textOf(value, settingOf(name).type.isList);
       if (text === undefined) refuse(key, 'must be a text, a number or true/false');
@@ -144,18 +154,23 @@ function textOf(value: unknown, isList: boolean): string | undefined {
   return undefined;
 }
 
-/** Fills the password in from its file. */
-function withPassword(settings: Settings, problems: Problem[]): Settings {
-  const { passwordFile } = settings;
-  if (passwordFile === undefined) return settings;
-  if (settings.password !== undefined) {
-    problems.push({ setting: 'passwordFile', source: passwordFile, reason: 'password is given as well' });
+/** Fills a password in from its file. */
+function withPassword(
+  settings: Settings,
+  password: 'password' | 'brokersPassword',
+  passwordFile: 'passwordFile' | 'brokersPasswordFile',
+  problems: Problem[],
+): Settings {
+  const source = settings[passwordFile];
+  if (source === undefined) return settings;
+  if (settings[password] !== undefined) {
+    problems.push({ setting: passwordFile, source, reason: `${password} is given as well` });
     return settings;
   }
   try {
-    return { ...settings, password: fs.readFileSync(passwordFile, 'utf8').replace(/\r?\n$/, '') };
+    return { ...settings, [password]: fs.readFileSync(source, 'utf8').replace(/\r?\n$/, '') };
   } catch {
-    problems.push({ setting: 'passwordFile', source: passwordFile, reason: 'cannot be read' });
+    problems.push({ setting: passwordFile, source, reason: 'cannot be read' });
     return settings;
   }
 }
@@ -187,6 +202,7 @@ function checkTogether(
     }
   }
   checkLog(settings, missing, problems);
+  checkTlsAndSasl(settings, logKindOf(settings), command, problems);
   if (settings.bucketWidth !== BUCKET_WIDTH) {
     problems.push({
       setting: 'bucketWidth',

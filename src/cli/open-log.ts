@@ -6,6 +6,7 @@ import { MailjoinError } from '../domain/errors.js';
 import type { Clock } from '../domain/ports.js';
 import type { LogReader, Outbox } from '../domain/write-ports.js';
 import type { Settings } from './settings.js';
+import { brokersReached } from './tls-settings.js';
 
 export type LogKind = 'none' | 'embedded' | 'kafka';
 
@@ -17,8 +18,9 @@ export function logKindOf(settings: Pick<Settings, 'log' | 'store' | 'brokers'>)
 }
 
 /**
- * A log to read, or undefined for "none". A log on Kafka contacts no broker yet and is to be closed by the caller;
- * `embedded` is the one of the opened store, closed with it.
+ * A log to read, or undefined for "none". A log on Kafka is to be closed by the caller; `embedded` is the one of the
+ * opened store, closed with it. LOG_REFUSED or TLS_FAILED when brokers will not have us; those that cannot be reached are
+ * waited for later.
  */
 export async function openLogReader(
   settings: Settings,
@@ -29,12 +31,13 @@ export async function openLogReader(
   if (kind === 'none') return undefined;
   if (kind === 'embedded') return embedded;
   const { KafkaLog } = await import('../kafka/kafka-log.js');
-  return new KafkaLog({ brokers: settings.brokers ?? [], topic: settings.topic, clock });
+  return KafkaLog.openReader({ ...brokersReached(settings), topic: settings.topic, clock });
 }
 
 /**
  * A log to write to and to read, for writers: brokers are asked how large a record may be. CONFIG_INVALID where there is
- * none (a commit is acknowledged when the log has it: R5.1), LOG_UNAVAILABLE when no broker answers.
+ * none (a commit is acknowledged when the log has it: R5.1), LOG_UNAVAILABLE when no broker answers,
+ * LOG_REFUSED or TLS_FAILED when they will not have us.
  */
 export async function openLog(
   settings: Settings,
@@ -45,7 +48,7 @@ export async function openLog(
   if (kind === 'embedded' && embedded !== undefined) return embedded;
   if (kind === 'kafka') {
     const { KafkaLog } = await import('../kafka/kafka-log.js');
-    return KafkaLog.open({ brokers: settings.brokers ?? [], topic: settings.topic, clock });
+    return KafkaLog.open({ ...brokersReached(settings), topic: settings.topic, clock });
   }
   throw new MailjoinError('CONFIG_INVALID', 'log is none: writing needs one (R5.1), so name --brokers');
 }

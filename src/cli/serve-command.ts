@@ -2,7 +2,7 @@
  * `mailjoin serve`: the sidecar until SIGTERM or SIGINT, then a clean stop (B29). A second signal ends it at once.
  */
 import type { Log } from '../server/log.js';
-import { type Command, CQL_SETTINGS, ExitCode, type Invocation } from './command.js';
+import { BROKER_SETTINGS, type Command, CQL_SETTINGS, ExitCode, type Invocation } from './command.js';
 import { type Sidecar, startSidecar } from './compose.js';
 import { stopSignal } from './stop-signal.js';
 
@@ -30,7 +30,7 @@ export const serveCommand: Command = {
     'dekCacheTtlMs',
     'keyPollMs',
     'log',
-    'brokers',
+    ...BROKER_SETTINGS,
     'topic',
     'followLagMaxMs',
     'warm',
@@ -53,16 +53,13 @@ async function serve({ settings, log, print }: Invocation): Promise<ExitCode> {
   const sidecar = await startSidecar(settings, log);
   print(`mailjoin listens on ${settings.socket} (${sidecar.stores.place})`);
   const { source, model } = sidecar.costs;
-  const { inCap, statementMicros, rangeRowMicros, inElementMicros } = model;
+  const { surplusBytesMax: _, surplusRowBytes: __, ...constants } = model;
   log.write('info', 'started', {
     socket: settings.socket,
     store: settings.store,
     pid: process.pid,
     readCosts: source,
-    inCap,
-    statementMicros,
-    rangeRowMicros,
-    inElementMicros,
+    ...constants,
   });
   const signal = await stop.received;
   log.write('info', 'stopping', { signal, requests: sidecar.server.requestsInFlight });

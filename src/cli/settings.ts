@@ -98,6 +98,22 @@ export const SETTINGS = {
   username: optional(text('name'), 'User of the Cassandra/ScyllaDB cluster.'),
   password: { ...optional(text('text'), 'Its password.'), secret: true },
   passwordFile: optional(text('file'), 'A file that holds its password.'),
+  tls: always(onOff(), false, 'Speak TLS (1.2 or later) to Cassandra/ScyllaDB.'),
+  tlsCaFile: optional(
+    text('file'),
+    'Authorities that may have signed the nodes’ certificates, in PEM. Unless set, those that Node trusts.',
+  ),
+  tlsCertFile: optional(text('file'), 'Our certificate in PEM, where nodes ask for one.'),
+  tlsKeyFile: optional(text('file'), 'Its private key in PEM, without a passphrase.'),
+  tlsServerName: optional(
+    text('name'),
+    'The name that every node’s certificate has. Unless set, the node’s address as the cluster tells it.',
+  ),
+  tlsVerifyHost: always(
+    onOff(),
+    true,
+    'Refuse nodes whose certificates do not name them; off: any certificate of these authorities will do.',
+  ),
   kekFile: optional(
     text('file'),
     'The key-encryption key: 32 bytes as hex or base64, mode 0600. The embedded store makes one on its first run.',
@@ -132,6 +148,24 @@ export const SETTINGS = {
     'The log of events to follow. Unless set: kafka with brokers, else embedded with the embedded store, else none.',
   ),
   brokers: optional(list('host:port,…'), 'Brokers of the log, any that speak the Kafka protocol.'),
+  brokersTls: always(
+    onOff(),
+    false,
+    'Speak TLS (1.2 or later) to the brokers; their certificates must name them.',
+  ),
+  brokersCaFile: optional(
+    text('file'),
+    'Authorities that may have signed the brokers’ certificates, in PEM. Unless set, those that Node trusts.',
+  ),
+  brokersCertFile: optional(text('file'), 'Our certificate in PEM, where brokers ask for one.'),
+  brokersKeyFile: optional(text('file'), 'Its private key in PEM, without a passphrase.'),
+  brokersSasl: optional(
+    oneOf('plain', 'scram-sha-256', 'scram-sha-512'),
+    'How we authenticate to the brokers; plain needs TLS.',
+  ),
+  brokersUsername: optional(text('name'), 'User of the brokers.'),
+  brokersPassword: { ...optional(text('text'), 'Its password.'), secret: true },
+  brokersPasswordFile: optional(text('file'), 'A file that holds its password.'),
   topic: always(text('name'), 'mailjoin-outbox', 'The topic of the log.'),
   followLagMaxMs: always(
     integer(100, HOUR_MS, 'ms'),

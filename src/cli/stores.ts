@@ -15,6 +15,7 @@ import type { LogReader, Outbox, WriteStore } from '../domain/write-ports.js';
 import { makeDataDirectory, storeExists } from '../embedded/data-directory.js';
 import { openEmbedded } from '../embedded/open-embedded.js';
 import { flagOf, type Settings } from './settings.js';
+import { storeTls } from './tls-settings.js';
 
 export interface Stores {
   readonly messages: MessageStore;
@@ -85,13 +86,14 @@ export async function openExistingStores(settings: Settings, clock: Clock): Prom
   return openStores(settings, clock);
 }
 
-/** How the settings say that the cluster is reached. */
+/** How the settings say that the cluster is reached. CONFIG_INVALID for TLS files that cannot be used. */
 export function cqlConnectOptions(settings: Settings): CqlConnectOptions {
   const { username, password } = settings;
   return {
     contactPoints: settings.contactPoints ?? [],
     localDataCenter: settings.localDc,
     credentials: username === undefined || password === undefined ? undefined : { username, password },
+    tls: storeTls(settings),
     readConsistency: settings.readConsistency ?? settings.consistency,
     writeConsistency: settings.writeConsistency ?? settings.consistency,
     timeoutMs: settings.storeTimeoutMs,

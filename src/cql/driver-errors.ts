@@ -27,10 +27,11 @@ function isRefusal(cause: unknown): boolean {
   return cause instanceof errors.ResponseError && REFUSALS.has(cause.code);
 }
 
-/** Errors per host address; values may also be texts ("considered as DOWN"), which say nothing about refusal. */
-function hostErrors(cause: InstanceType<typeof errors.NoHostAvailableError>): unknown[] {
+/** Errors by host:port; values may also be texts ("considered as DOWN"), which say nothing about refusal. */
+export function hostErrors(cause: unknown): readonly (readonly [host: string, reason: unknown])[] {
+  if (!(cause instanceof errors.NoHostAvailableError)) return [];
   const inner: unknown = cause.innerErrors;
-  return typeof inner === 'object' && inner !== null ? Object.values(inner) : [];
+  return typeof inner === 'object' && inner !== null ? Object.entries(inner) : [];
 }
 
 /** True for the plain Errors by which the driver reports a broken connection. */
@@ -43,7 +44,9 @@ export function storeError(cause: unknown): MailjoinError {
   if (cause instanceof MailjoinError) return cause;
   if (isRefusal(cause)) return new MailjoinError('STORE_REFUSED', undefined, { cause });
   if (cause instanceof errors.NoHostAvailableError) {
-    const code = hostErrors(cause).some(isRefusal) ? 'STORE_REFUSED' : 'STORE_UNAVAILABLE';
+    const code = hostErrors(cause).some(([, reason]) => isRefusal(reason))
+      ? 'STORE_REFUSED'
+      : 'STORE_UNAVAILABLE';
     return new MailjoinError(code, undefined, { cause });
   }
   if (cause instanceof errors.NotSupportedError)
@@ -62,7 +65,7 @@ export function storeError(cause: unknown): MailjoinError {
  */
 export function isUnknownDataCenter(cause: unknown): boolean {
   if (cause instanceof errors.NoHostAvailableError) {
-    return hostErrors(cause).some((inner) => inner instanceof errors.ArgumentError);
+    return hostErrors(cause).some(([, reason]) => reason instanceof errors.ArgumentError);
   }
   return cause instanceof errors.ArgumentError;
 }

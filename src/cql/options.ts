@@ -4,6 +4,7 @@
  */
 import { types } from 'cassandra-driver';
 import { MailjoinError } from '../domain/errors.js';
+import type { TlsOptions } from '../tls/tls-options.js';
 import type { StatementObserver } from './statement.js';
 
 /** Consistency levels by their CQL names (D24). */
@@ -30,6 +31,8 @@ export interface CqlConnectOptions {
   readonly contactPoints: readonly string[];
   readonly localDataCenter: string;
   readonly credentials?: { readonly username: string; readonly password: string } | undefined;
+  /** undefined: plain text. A node is known by its address, also where a contact point is a name. */
+  readonly tls?: TlsOptions | undefined;
   /** Default LOCAL_QUORUM (D24). */
   readonly readConsistency?: ConsistencyName | undefined;
   /** Default LOCAL_QUORUM (D24). */

@@ -10,12 +10,13 @@
  *   nobody mutates them.
  * - An undefined parameter is bound as unset, never as null (D18); nothing here binds null.
  *
- * Fails with STORE_UNAVAILABLE, STORE_REFUSED, or CONFIG_INVALID while connecting.
+ * Fails with STORE_UNAVAILABLE, STORE_REFUSED; while connecting also with TLS_FAILED or CONFIG_INVALID.
  */
 import { Client, policies, type types } from 'cassandra-driver';
-import { MailjoinError } from '../domain/errors.js';
 import { STORE_TIMEOUT_MS_DEFAULT } from '../domain/limits.js';
-import { isUnknownDataCenter, storeError } from './driver-errors.js';
+import { nodeTlsOptions } from '../tls/tls-options.js';
+import { connectError } from './connect-error.js';
+import { storeError } from './driver-errors.js';
 import {
   type CqlConnectOptions,
   checkConnectOptions,
@@ -129,12 +130,13 @@ class DriverSession implements CqlSession {
 }
 
 function clientOf(options: CqlConnectOptions, timeoutMs: number): Client {
-  const { credentials } = options;
+  const { credentials, tls } = options;
   const setupTimeoutMs = Math.max(timeoutMs, SETUP_TIMEOUT_MS_MIN);
   return new Client({
     contactPoints: [...options.contactPoints],
     localDataCenter: options.localDataCenter,
     ...(credentials === undefined ? {} : { credentials: { ...credentials } }),
+    ...(tls === undefined ? {} : { sslOptions: nodeTlsOptions(tls) }),
     encoding: { useBigIntAsLong: true, map: Map, copyBuffer: false, useUndefinedAsUnset: true },
     policies: {
       retry: new policies.retry.FallthroughRetryPolicy(),
@@ -159,11 +161,6 @@ export async function connectCql(options: CqlConnectOptions): Promise<CqlSession
     return session;
   } catch (cause) {
     await client.shutdown();
-    if (isUnknownDataCenter(cause)) {
-      throw new MailjoinError('CONFIG_INVALID', 'localDataCenter is not a data centre of this cluster', {
-        cause,
-      });
-    }
-    throw storeError(cause);
+    throw await connectError(cause, options);
   }
 }

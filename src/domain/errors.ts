@@ -70,6 +70,11 @@ const TABLE = {
     retryable: false,
     meaning: 'the store refused a statement or the credentials',
   },
+  TLS_FAILED: {
+    status: 500,
+    retryable: false,
+    meaning: 'no TLS connection came about that both sides accept; the message says which setting to look at',
+  },
   SCHEMA_MISSING: {
     status: 500,
     retryable: false,
@@ -144,6 +149,11 @@ const TABLE = {
     meaning: 'the message shows as many distinct reactions as it may',
   },
   LOG_UNAVAILABLE: { status: 503, retryable: true, meaning: 'the log did not take or give a record in time' },
+  LOG_REFUSED: {
+    status: 500,
+    retryable: false,
+    meaning: 'the brokers refused the credentials, or what they may do',
+  },
   LOG_CORRUPT: { status: 500, retryable: false, meaning: 'a record of the log cannot be decoded' },
   // start-up
   CONFIG_INVALID: {

@@ -6,11 +6,12 @@
  * three replicas or more, two must have a record before it is acknowledged, so that acks = all survives one broker.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import kafkajs, { type Admin, type Kafka } from 'kafkajs';
+import kafkajs, { type Admin } from 'kafkajs';
 import { MailjoinError } from '../domain/errors.js';
 import { LOG_RECORD_BYTES_MAX, LOG_TIMEOUT_MS_DEFAULT } from '../domain/limits.js';
 import { type KafkaConnectOptions, kafkaClient } from './kafka-client.js';
-import { asLogError, protocolName } from './kafka-errors.js';
+import { asLogError } from './kafka-errors.js';
+import { protocolName, refusalAtStart } from './refusal.js';
 
 /** What a batch of one record takes beside key and value, at most. */
 const BATCH_OVERHEAD_BYTES = 256;
@@ -25,7 +26,7 @@ export interface EnsureTopicOptions extends KafkaConnectOptions {
   readonly replicationFactor: number;
 }
 
-/** True when the topic was made, false when it existed. CONFIG_INVALID or LOG_UNAVAILABLE. */
+/** True when the topic was made, false when it existed. CONFIG_INVALID, LOG_UNAVAILABLE, LOG_REFUSED or TLS_FAILED. */
 export async function ensureTopic(options: EnsureTopicOptions): Promise<boolean> {
   const { topic, partitions, replicationFactor, timeoutMs } = options;
   for (const [name, value] of Object.entries({ partitions, replicationFactor })) {
@@ -39,7 +40,7 @@ export async function ensureTopic(options: EnsureTopicOptions): Promise<boolean>
     ...(replicationFactor >= 3 ? [{ name: 'min.insync.replicas', value: '2' }] : []),
   ];
   const timeout = timeoutMs ?? LOG_TIMEOUT_MS_DEFAULT;
-  return withAdmin(kafkaClient(options), async (admin) => {
+  return withAdmin(options, async (admin) => {
     const isMade = await admin.createTopics({
       timeout,
       // kafkajs' own wait gives up where a broker has not yet heard of the topic at all.
@@ -67,18 +68,21 @@ async function leadersOf(admin: Admin, topic: string, partitions: number, timeou
   }
 }
 
-/** Deletes a topic and all that is in it: what was made for a while. LOG_UNAVAILABLE. */
+/** Deletes a topic and all that is in it: what was made for a while. LOG_UNAVAILABLE or LOG_REFUSED. */
 export async function deleteTopic({
   topic,
   ...connect
 }: KafkaConnectOptions & { topic: string }): Promise<void> {
-  await withAdmin(kafkaClient(connect), (admin) => admin.deleteTopics({ topics: [topic] }));
+  await withAdmin(connect, (admin) => admin.deleteTopics({ topics: [topic] }));
 }
 
-/** Bytes of key and value that the topic takes in one record, never above LOG_RECORD_BYTES_MAX. LOG_UNAVAILABLE. */
-export async function recordBytesMaxOf(kafka: Kafka, topic: string): Promise<number> {
+/** Bytes of key and value that the topic takes in one record, never above LOG_RECORD_BYTES_MAX. Fails as above. */
+export async function recordBytesMaxOf({
+  topic,
+  ...connect
+}: KafkaConnectOptions & { topic: string }): Promise<number> {
   const name = 'max.message.bytes';
-  const { resources } = await withAdmin(kafka, (admin) =>
+  const { resources } = await withAdmin(connect, (admin) =>
     admin.describeConfigs({
       includeSynonyms: false,
       resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configNames: [name] }],
@@ -92,13 +96,13 @@ export async function recordBytesMaxOf(kafka: Kafka, topic: string): Promise<num
   return Math.min(LOG_RECORD_BYTES_MAX, bytes - BATCH_OVERHEAD_BYTES);
 }
 
-async function withAdmin<T>(kafka: Kafka, task: (admin: Admin) => Promise<T>): Promise<T> {
-  const admin = kafka.admin({ retry: { retries: 3, initialRetryTime: 100 } });
+async function withAdmin<T>(connect: KafkaConnectOptions, task: (admin: Admin) => Promise<T>): Promise<T> {
+  const admin = kafkaClient(connect).admin({ retry: { retries: 3, initialRetryTime: 100 } });
   try {
     await admin.connect();
     return await task(admin);
   } catch (error) {
-    throw asLogError(error, 'the brokers did not answer');
+    throw (await refusalAtStart(error, connect)) ?? asLogError(error, 'the brokers did not answer');
   } finally {
     await admin.disconnect().catch(() => {});
   }

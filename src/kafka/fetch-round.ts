@@ -6,7 +6,7 @@
 import type { Broker, Cluster } from 'kafkajs';
 import { LOG_PAGE_BYTES_MAX } from '../domain/limits.js';
 import type { LogEntry } from '../domain/write-ports.js';
-import { protocolName } from './kafka-errors.js';
+import { protocolName } from './refusal.js';
 
 /** How long a broker holds a request that finds nothing. With several leaders the others wait for the slowest. */
 const WAIT_MS = 250;

@@ -5,7 +5,8 @@
  * less. A handler that takes long keeps its membership by heartbeats from a timer. When the group rebalances, the page
  * under way is finished and committed if that is still allowed; otherwise whoever gets the partition repeats it.
  * kafkajs gives up after some failures: then a new consumer is made, for as long as the signal lets it run. Ends with
- * what a handler threw; an abort ends it well, after the page under way.
+ * what a handler threw, or with a refusal (LOG_REFUSED, TLS_FAILED) that is met three times in a row: waiting does not
+ * help there. An abort ends it well, after the page under way.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
@@ -14,6 +15,7 @@ import { LOG_PAGE_BYTES_MAX } from '../domain/limits.js';
 import type { LogEntry, LogReader } from '../domain/write-ports.js';
 import { pagesOf } from './entry-pages.js';
 import { GroupLag } from './group-lag.js';
+import { refusalOf } from './refusal.js';
 
 /** How long a member may be silent before the others take its partitions over. */
 export const SESSION_MS_DEFAULT = 10_000;
@@ -22,6 +24,8 @@ const HEARTBEAT_MS = 1_000;
 const REBALANCE_MS = 60_000;
 const WAIT_MS = 250;
 const BACKOFF_MS = 500;
+/** A broken connection can look like a refusal; this many of them in a row do not. */
+const REFUSALS_MAX = 3;
 
 type ConsumeOptions = Parameters<LogReader['consume']>[0];
 
@@ -40,6 +44,7 @@ export async function consumeAsMember(
   const { group, onLag, signal } = options;
   const ending = AbortSignal.any([signal, closed]);
   const lag = onLag === undefined ? undefined : new GroupLag({ kafka, topic, group, timeoutMs, onLag });
+  let refusals = 0;
   try {
     while (!ending.aborted) {
       const consumer = kafka.consumer({
@@ -59,7 +64,9 @@ export async function consumeAsMember(
           restartOnFailure: async () => false,
         },
       });
-      await new Membership(consumer, topic, options, lag).last(ending);
+      const refusal = refusalOf(await new Membership(consumer, topic, options, lag).last(ending));
+      refusals = refusal === undefined ? 0 : refusals + 1;
+      if (refusal !== undefined && refusals >= REFUSALS_MAX) throw refusal;
       if (!ending.aborted) await delay(BACKOFF_MS, undefined, { signal: ending }).catch(() => {});
     }
   } finally {
@@ -83,15 +90,19 @@ class Membership {
     this.#lag = lag;
   }
 
-  /** Runs until the consumer crashed or the signal aborts; rejects with what the handler threw. */
-  async last(ending: AbortSignal): Promise<void> {
+  /** Runs until the consumer crashed, with what, or the signal aborts; rejects with what the handler threw. */
+  async last(ending: AbortSignal): Promise<unknown> {
     const consumer = this.#consumer;
+    let failure: unknown;
     let end = (): void => {};
     const ended = new Promise<void>((resolve) => {
       end = resolve;
     });
     ending.addEventListener('abort', end);
-    consumer.on(consumer.events.CRASH, end);
+    consumer.on(consumer.events.CRASH, ({ payload }) => {
+      failure = payload.error;
+      end();
+    });
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
       this.#lag?.watch(payload.memberAssignment[this.#topic] ?? []);
     });
@@ -104,14 +115,15 @@ class Membership {
         eachBatch: (payload) => this.#onBatch(payload, ending, end),
       });
       await ended;
-    } catch {
-      // No broker: the caller makes another consumer after a while.
+    } catch (error) {
+      failure = error;
     } finally {
       ending.removeEventListener('abort', end);
       // Waits for the page under way; what cannot be left well is left when the session ends.
       await consumer.disconnect().catch(() => {});
     }
     if (this.#handlerFailure !== undefined) throw this.#handlerFailure.reason;
+    return failure;
   }
 
   async #onBatch(payload: EachBatchPayload, ending: AbortSignal, end: () => void): Promise<void> {

@@ -2,22 +2,32 @@
  * How the brokers are reached, as a caller says it, and the kafkajs client made of that. kafkajs retries nothing by
  * itself here and logs nothing: its failures become our errors, and our loops decide what is tried again.
  */
-import type { ConnectionOptions as TlsOptions } from 'node:tls';
-import kafkajs, { type Cluster, type Kafka, type SASLOptions } from 'kafkajs';
+import kafkajs, { type Cluster, type Kafka } from 'kafkajs';
 import { MailjoinError } from '../domain/errors.js';
 import { LOG_TIMEOUT_MS_DEFAULT } from '../domain/limits.js';
+import { nodeTlsOptions, type TlsOptions } from '../tls/tls-options.js';
 
 /** How long a connection may take to open. */
 const CONNECT_TIMEOUT_MS = 3_000;
 /** How old the topic's layout (partitions, their leaders) may be. */
 const LAYOUT_AGE_MS_MAX = 30_000;
 
+/** RFC 4616 (plain) and RFC 5802 (SCRAM). */
+export type SaslCredentials = {
+  readonly [Mechanism in 'plain' | 'scram-sha-256' | 'scram-sha-512']: {
+    readonly mechanism: Mechanism;
+    readonly username: string;
+    readonly password: string;
+  };
+}['plain' | 'scram-sha-256' | 'scram-sha-512'];
+
 export interface KafkaConnectOptions {
   /** "host:port", some brokers of the cluster: bootstrap.servers. */
   readonly brokers: readonly string[];
   readonly clientId?: string | undefined;
+  /** undefined: plain text. */
   readonly tls?: TlsOptions | undefined;
-  readonly sasl?: SASLOptions | undefined;
+  readonly sasl?: SaslCredentials | undefined;
   /** How long an append, or a read that has an end, waits for brokers; default LOG_TIMEOUT_MS_DEFAULT. */
   readonly timeoutMs?: number | undefined;
 }
@@ -41,8 +51,9 @@ export function kafkaClient(options: KafkaConnectOptions): Kafka {
     requestTimeout: timeoutMs ?? LOG_TIMEOUT_MS_DEFAULT,
     logLevel: kafkajs.logLevel.NOTHING,
     retry: { retries: 0 },
-    ...(tls === undefined ? {} : { ssl: tls }),
-    ...(sasl === undefined ? {} : { sasl }),
+    ...(tls === undefined ? {} : { ssl: nodeTlsOptions(tls) }),
+    // kafkajs keeps what it makes of it in the object.
+    ...(sasl === undefined ? {} : { sasl: { ...sasl } }),
   });
 }
 

@@ -1,13 +1,6 @@
 /** What went wrong at a broker, told by the protocol's own name of the error, never by its text. */
 import { MailjoinError } from '../domain/errors.js';
-
-/** The protocol's name of the error at the root of what kafkajs threw ('NOT_LEADER_FOR_PARTITION'), if it has one. */
-export function protocolName(error: unknown): string | undefined {
-  for (let each: unknown = error; each instanceof Error; each = each.cause) {
-    if ('type' in each && typeof each.type === 'string') return each.type;
-  }
-  return undefined;
-}
+import { protocolName, refusalOf } from './refusal.js';
 
 /** The producer's id or sequence numbers are not what the broker expects: it must begin anew. */
 const IDENTITY_LOST = new Set([
@@ -26,9 +19,11 @@ export function produceFailure(error: unknown): 'identity' | 'too-large' | 'tran
   return TOO_LARGE.has(name) ? 'too-large' : 'transient';
 }
 
-/** Coded errors as they are, anything else as LOG_UNAVAILABLE. */
+/** Coded errors as they are, refusals as such, anything else as LOG_UNAVAILABLE. */
 export function asLogError(error: unknown, doing: string): MailjoinError {
   if (error instanceof MailjoinError) return error;
+  const refusal = refusalOf(error);
+  if (refusal !== undefined) return refusal;
   const name = protocolName(error);
   return new MailjoinError('LOG_UNAVAILABLE', name === undefined ? doing : `${doing}: ${name}`, {
     cause: error,

@@ -3,8 +3,8 @@
  *
  * Appending: see group-commit.ts; following: topic-follower.ts; groups: group-consumer.ts. Every append, read and group
  * has connections of its own. close() finishes the appends that wait and ends reads and groups with LOG_UNAVAILABLE; an
- * abort of their signal ends those well. Fails with LOG_UNAVAILABLE, RECORD_TOO_LARGE (nothing is queued then), or with
- * what a handler threw.
+ * abort of their signal ends those well. Fails with LOG_UNAVAILABLE, LOG_REFUSED, TLS_FAILED, RECORD_TOO_LARGE (nothing
+ * is queued then), or with what a handler threw.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Kafka } from 'kafkajs';
@@ -19,9 +19,14 @@ import { GroupCommit } from './group-commit.js';
 import { consumeAsMember, SESSION_MS_DEFAULT } from './group-consumer.js';
 import { type KafkaConnectOptions, kafkaClient } from './kafka-client.js';
 import { asLogError } from './kafka-errors.js';
+import { refusalAtStart, refusalOf } from './refusal.js';
 import { TopicFollower } from './topic-follower.js';
 
 const RETRY_MS = 200;
+/** A start that waits longer for brokers goes on without them. */
+const ACCESS_TIMEOUT_MS = 5_000;
+/** The brokers that are asked before that: one of several may be down. */
+const ACCESS_ATTEMPTS = 3;
 
 export interface KafkaLogOptions extends KafkaConnectOptions {
   readonly topic: string;
@@ -41,7 +46,7 @@ export class KafkaLog implements Outbox, LogReader {
   readonly #closing = new AbortController();
   #recordBytesMax = LOG_RECORD_BYTES_MAX;
 
-  /** Contacts nobody: enough for a reader, which connects by itself. CONFIG_INVALID for options that cannot work. */
+  /** Contacts nobody. CONFIG_INVALID for options that cannot work. */
   constructor(options: KafkaLogOptions) {
     this.#options = options;
     this.#kafka = kafkaClient(options);
@@ -49,11 +54,24 @@ export class KafkaLog implements Outbox, LogReader {
     this.#offsets = new ClusterLink(this.#kafka, options.topic);
   }
 
-  /** For writers: learns how large the topic's records may be. LOG_UNAVAILABLE when no broker tells. */
+  /** For writers: learns how large the topic's records may be. LOG_UNAVAILABLE when no broker tells, or a refusal. */
   static async open(options: KafkaLogOptions): Promise<KafkaLog> {
     const log = new KafkaLog(options);
-    log.#recordBytesMax = await recordBytesMaxOf(log.#kafka, options.topic);
+    log.#recordBytesMax = await recordBytesMaxOf(options);
     return log;
+  }
+
+  /**
+   * For readers: LOG_REFUSED or TLS_FAILED when brokers can be reached and will not have us, which no reader would ever
+   * tell, since readers wait for brokers. Those that cannot be reached are no reason not to start.
+   */
+  static async openReader(options: KafkaLogOptions): Promise<KafkaLog> {
+    const log = new KafkaLog(options);
+    const failure = await log.#accessFailure();
+    const refusal = failure === undefined ? undefined : await refusalAtStart(failure, options);
+    if (refusal === undefined) return log;
+    await log.close();
+    throw refusal;
   }
 
   get recordBytesMax(): number {
@@ -102,6 +120,25 @@ export class KafkaLog implements Outbox, LogReader {
     this.#closing.abort();
     this.#offsets.close();
     await this.#producer.close();
+  }
+
+  /** What the last of a few brokers answered, unless one of them had us. */
+  async #accessFailure(): Promise<unknown> {
+    const { topic, clock } = this.#options;
+    const deadlineMs = clock.nowMs() + ACCESS_TIMEOUT_MS;
+    let failure: unknown;
+    for (let attempt = 1; attempt <= ACCESS_ATTEMPTS && clock.nowMs() < deadlineMs; attempt++) {
+      try {
+        await this.#offsets.use(Math.max(1, deadlineMs - clock.nowMs()), (cluster) =>
+          offsetsOf(cluster, topic, partitionsOf(cluster, topic), false),
+        );
+        return undefined;
+      } catch (error) {
+        failure = error;
+        if (refusalOf(error) !== undefined) break;
+      }
+    }
+    return failure;
   }
 
   get #timeoutMs(): number {
