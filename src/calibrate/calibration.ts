@@ -22,8 +22,6 @@ export interface Calibration {
   /** The first one's constants are the planner's. */
   readonly sizes: readonly SizeFindings[];
   readonly inCaps: readonly InCapCandidate[];
-  /** What a statement adds to those that it is sent together with; undefined where no IN cap was measured. */
-  readonly furtherStatementMicros: number | undefined;
   readonly constants: ReadCostConstants;
   readonly measurement: Omit<Measurement, 'figures'>;
 }
@@ -57,14 +55,15 @@ export function calibrationOf(groups: readonly SiteGroup[], measurement: Measure
   const [{ fit } = { fit: fitCosts([]) }] = sizes;
   const { statementMicros, rangeRowMicros, inElementMicros } = fit;
   const inCaps = inCapCandidates(figures, fit);
+  const further = furtherStatementMicros(inCaps);
   const inCap = chooseInCap(inCaps) ?? Math.min(IN_CAP_DEFAULT, longestTaken(rest.refused));
   return {
     sizes,
     inCaps,
-    furtherStatementMicros: furtherStatementMicros(inCaps),
     constants: {
       inCap,
       statementMicros: rounded(statementMicros),
+      furtherStatementMicros: rounded(Math.min(statementMicros, further ?? statementMicros)),
       rangeRowMicros: rounded(rangeRowMicros),
       inElementMicros: rounded(inElementMicros),
     },
@@ -74,7 +73,7 @@ export function calibrationOf(groups: readonly SiteGroup[], measurement: Measure
 
 /** The file: what `serve` reads first, then what people may want to know. */
 export function readCostFile(calibration: Calibration, run: RunDescription): string {
-  const { sizes, inCaps, furtherStatementMicros: further, constants, measurement } = calibration;
+  const { sizes, inCaps, constants, measurement } = calibration;
   const { store, measuredAt, ...how } = run;
   const { refused, ...counts } = measurement;
   const content = {
@@ -88,7 +87,6 @@ export function readCostFile(calibration: Calibration, run: RunDescription): str
       medianMicros: rounded(candidate.medianMicros),
       workMicros: rounded(candidate.workMicros),
     })),
-    furtherStatementMicros: further && rounded(further),
     refused: refused.map((point) => ({ rowBytes: sizes[point.group]?.rowBytes, ...described(point) })),
     sizes: sizes.map(({ rowBytes, buckets, fit, crossover, figures }) => ({
       rowBytes,

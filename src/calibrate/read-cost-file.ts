@@ -3,7 +3,7 @@
  *
  *     version      1
  *     store        'cql' or 'embedded': constants of one are wrong for the other
- *     constants    inCap, statementMicros, rangeRowMicros, inElementMicros: what a plan is made with
+ *     constants    inCap, statementMicros, furtherStatementMicros, rangeRowMicros, inElementMicros: what a plan is made with
  *     the rest     how they were found, every point that was measured: for people, and not looked at here
  *
  * A file may be written by hand; what is wrong with it is said in words that name the field.
@@ -18,7 +18,7 @@ export type StoreKind = 'embedded' | 'cql';
 /** The constants that a file has. */
 export type ReadCostConstants = Pick<
   ReadCostModel,
-  'inCap' | 'statementMicros' | 'rangeRowMicros' | 'inElementMicros'
+  'inCap' | 'statementMicros' | 'furtherStatementMicros' | 'rangeRowMicros' | 'inElementMicros'
 >;
 
 export interface ReadCosts {
@@ -26,7 +26,7 @@ export interface ReadCosts {
   readonly constants: ReadCostConstants;
 }
 
-const MICROS = ['statementMicros', 'rangeRowMicros', 'inElementMicros'] as const;
+const MICROS = ['statementMicros', 'furtherStatementMicros', 'rangeRowMicros', 'inElementMicros'] as const;
 
 /** The costs in a file's JSON, or what is wrong with it. */
 export function parseReadCosts(
@@ -48,15 +48,14 @@ export function parseReadCosts(
       return { problem: `constants.${name} must be a number from 0, and is ${shown(constants[name])}` };
     }
   }
-  const { inCap, statementMicros, rangeRowMicros, inElementMicros } = constants;
+  const { inCap, ...micros } = constants;
   if (!isCost(inCap) || !Number.isInteger(inCap) || inCap < 1 || inCap > PARTITION_ROWS_MAX) {
     return {
       problem: `constants.inCap must be a whole number from 1 to ${PARTITION_ROWS_MAX}, and is ${shown(inCap)}`,
     };
   }
-  // Each was looked at above.
-  const micros = { statementMicros, rangeRowMicros, inElementMicros } as Omit<ReadCostConstants, 'inCap'>;
-  return { costs: { store, constants: { inCap, ...micros } } };
+  // Each was looked at above, and there are no others.
+  return { costs: { store, constants: { inCap, ...(micros as Omit<ReadCostConstants, 'inCap'>) } } };
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

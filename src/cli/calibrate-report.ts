@@ -21,7 +21,7 @@ const COLUMNS: readonly {
 ];
 
 export function calibrationReport(calibration: Calibration): string {
-  const { sizes, inCaps, furtherStatementMicros, constants, measurement } = calibration;
+  const { sizes, inCaps, constants, measurement } = calibration;
   const parts = sizes.map(
     (size) =>
       `rows of ${size.rowBytes} B: µs of one read by wanted messages n and density (µs for each wanted message)\n${sizeTable(size)}`,
@@ -61,11 +61,9 @@ export function calibrationReport(calibration: Calibration): string {
       ),
     );
   }
-  if (furtherStatementMicros !== undefined) {
-    parts.push(
-      `a further statement sent together with others adds ${micros(furtherStatementMicros)} µs of wall time; alone it takes ${micros(constants.statementMicros)} µs`,
-    );
-  }
+  parts.push(
+    `a further statement sent together with others costs ${micros(constants.furtherStatementMicros)} µs; alone it takes ${micros(constants.statementMicros)} µs`,
+  );
   const { roundsDone, reads, failures } = measurement;
   parts.push(`${reads} reads in ${roundsDone} rounds, ${failures} failed`);
   return parts.join('\n\n');

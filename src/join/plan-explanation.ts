@@ -18,10 +18,10 @@ export function explainPlan(
   assert(first !== undefined && last !== undefined);
   const span = Number(last - first) + 1;
   const counts = { range: 0, covering: 0, in: 0 };
-  let costMicros = 0;
+  let costMicros = model.statementMicros + (statements.length - 1) * model.furtherStatementMicros;
   for (const statement of statements) {
     counts[statement.shape]++;
-    costMicros += statementCostMicros(statement, model);
+    costMicros += rowsCostMicros(statement, model);
   }
   const coveringCostMicros = model.statementMicros + span * model.rangeRowMicros;
   return {
@@ -36,18 +36,22 @@ export function explainPlan(
     costMicros,
     coveringCostMicros,
     inCostMicros:
-      Math.ceil(seqs.length / model.inCap) * model.statementMicros + seqs.length * model.inElementMicros,
+      model.statementMicros +
+      (Math.ceil(seqs.length / model.inCap) - 1) * model.furtherStatementMicros +
+      seqs.length * model.inElementMicros,
   };
 }
 
-/** What the planner weighed a statement at, in microseconds. */
-function statementCostMicros(statement: ReadStatement, model: ReadCostModel): number {
-  const { statementMicros, rangeRowMicros, inElementMicros } = model;
-  if (statement.shape === 'in') return statementMicros + statement.seqs.length * inElementMicros;
+/** What the planner weighed a statement's rows at, in microseconds. */
+function rowsCostMicros(
+  statement: ReadStatement,
+  { rangeRowMicros, inElementMicros }: ReadCostModel,
+): number {
+  if (statement.shape === 'in') return statement.seqs.length * inElementMicros;
   const rows = Number(statement.to - statement.from) + 1;
   // A piece without gaps is sent as a range, also where it was weighed as a list.
   const rowMicros = statement.shape === 'range' ? Math.min(rangeRowMicros, inElementMicros) : rangeRowMicros;
-  return statementMicros + rows * rowMicros;
+  return rows * rowMicros;
 }
 
 function reasonOf(

@@ -7,8 +7,10 @@ import { IN_CAP_DEFAULT } from '../domain/limits.js';
 export interface ReadCostModel {
   /** Elements of one IN list at most; also: a bucket's n seqs never cost more than ceil(n / inCap) statements. */
   readonly inCap: number;
-  /** Cost of a statement beside its rows, in microseconds. */
+  /** Cost of a group's statement beside its rows, the way to the store included, in microseconds. */
   readonly statementMicros: number;
+  /** Cost of each further statement that is sent together with it, in microseconds: what cutting a group costs. */
+  readonly furtherStatementMicros: number;
   /** Cost of one row of a range, wanted or surplus, in microseconds. */
   readonly rangeRowMicros: number;
   /** Cost of one element of an IN list, in microseconds. */
@@ -22,6 +24,7 @@ export interface ReadCostModel {
 export const READ_COST_MODEL_DEFAULT: ReadCostModel = {
   inCap: IN_CAP_DEFAULT,
   statementMicros: 650,
+  furtherStatementMicros: 130,
   rangeRowMicros: 11,
   inElementMicros: 17,
   surplusBytesMax: 4 * 1024 * 1024,
@@ -32,6 +35,7 @@ export const READ_COST_MODEL_DEFAULT: ReadCostModel = {
 export const READ_COST_MODEL_EMBEDDED: ReadCostModel = {
   ...READ_COST_MODEL_DEFAULT,
   statementMicros: 15,
+  furtherStatementMicros: 12,
   rangeRowMicros: 8,
   inElementMicros: 10,
 };

@@ -3,7 +3,8 @@
  *
  * Consecutive seqs are one range. Scattered seqs are cut into consecutive pieces, each read as a range (its gaps are
  * surplus rows, read and dropped) or as an IN list, such that the sum of costs under the model is least, with never
- * more than ceil(n / inCap) statements and never more surplus than the model's byte bound in all.
+ * more than ceil(n / inCap) statements and never more surplus than the model's byte bound in all. Every plan has a first
+ * statement, so each piece counts as a further one.
  *
  * A piece's cost is linear in where it starts and ends, so the best last piece that ends at a given seq is a minimum
  * over a sliding window of starts. With n seqs and k statements that is O(n · k) (n ≤ 4,096), and O(n) to see that a
@@ -120,8 +121,8 @@ function addPiece(
     while (last - (offsets[rangeLow] as number) + 1 - (end - rangeLow) > surplusMax) rangeLow++;
     rangeStarts.dropBelow(rangeLow);
     inStarts.dropBelow(end - model.inCap);
-    const asRange = model.statementMicros + model.rangeRowMicros * (last + 1) + rangeStarts.minimum;
-    const asIn = model.statementMicros + model.inElementMicros * end + inStarts.minimum;
+    const asRange = model.furtherStatementMicros + model.rangeRowMicros * (last + 1) + rangeStarts.minimum;
+    const asIn = model.furtherStatementMicros + model.inElementMicros * end + inStarts.minimum;
     cost[end] = Math.min(asRange, asIn);
     choice[end] = asRange <= asIn ? -rangeStarts.minimumAt - 1 : inStarts.minimumAt;
   }

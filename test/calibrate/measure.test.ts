@@ -170,7 +170,13 @@ describe('measuring', () => {
     if (measured === undefined) throw new Error('it was not stopped');
     const { constants, sizes } = calibrationOf(groups, measured);
     // This store does one statement after the other, so long lists are the fastest, and 100 is 16 % behind 200.
-    expect(constants).toEqual({ inCap: 150, statementMicros: 650, rangeRowMicros: 11, inElementMicros: 17 });
+    expect(constants).toEqual({
+      inCap: 150,
+      statementMicros: 650,
+      furtherStatementMicros: 650,
+      rangeRowMicros: 11,
+      inElementMicros: 17,
+    });
     expect(sizes.map(({ crossover }) => crossover?.toFixed(3))).toEqual(['1.545', '1.545']);
     expect(sizes.map(({ rowBytes }) => rowBytes)).toEqual([600, 200]);
   });

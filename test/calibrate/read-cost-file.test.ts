@@ -5,7 +5,13 @@ import { parseReadCosts } from '../../src/calibrate/read-cost-file.js';
 import { readPoints } from '../../src/calibrate/read-points.js';
 import { figuresOf, groupOf } from './calibrate-fixtures.js';
 
-const constants = { inCap: 100, statementMicros: 650, rangeRowMicros: 11, inElementMicros: 17 };
+const constants = {
+  inCap: 100,
+  statementMicros: 650,
+  furtherStatementMicros: 130,
+  rangeRowMicros: 11,
+  inElementMicros: 17,
+};
 const FILE = { version: 1, store: 'cql', constants };
 const RUN = {
   measuredAt: '2026-01-02T03:04:05.000Z',
@@ -69,7 +75,13 @@ describe('what is taken', () => {
 
   it('constants of 0, and the bounds of the IN cap', () => {
     for (const inCap of [1, 4_096]) {
-      const free = { inCap, statementMicros: 0, rangeRowMicros: 0, inElementMicros: 0 };
+      const free = {
+        inCap,
+        statementMicros: 0,
+        furtherStatementMicros: 0,
+        rangeRowMicros: 0,
+        inElementMicros: 0,
+      };
       expect(parseReadCosts({ ...FILE, constants: free })).toEqual({
         costs: { store: 'cql', constants: free },
       });
@@ -93,7 +105,8 @@ describe('what is taken', () => {
     );
     const content = JSON.parse(text);
     expect(parseReadCosts(content)).toEqual({
-      costs: { store: 'cql', constants: { ...constants, inCap: 100 } },
+      // Here many statements take no longer together than one.
+      costs: { store: 'cql', constants: { ...constants, furtherStatementMicros: 0, inCap: 100 } },
     });
     expect(content).toMatchObject({
       measuredAt: RUN.measuredAt,

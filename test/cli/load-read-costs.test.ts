@@ -12,7 +12,13 @@ import { startSidecarUnderTest } from '../client/sidecar-under-test.js';
 import { temporaryDirectory } from '../server/server-fixture.js';
 import { tenant } from '../stores/fixtures.js';
 
-const constants = { inCap: 60, statementMicros: 500, rangeRowMicros: 9, inElementMicros: 12 };
+const constants = {
+  inCap: 60,
+  statementMicros: 500,
+  furtherStatementMicros: 100,
+  rangeRowMicros: 9,
+  inElementMicros: 12,
+};
 const GOOD = { version: 1, store: 'embedded', constants };
 
 let directory: string;

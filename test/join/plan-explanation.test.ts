@@ -12,6 +12,7 @@ const MODEL: ReadCostModel = {
   ...READ_COST_MODEL_DEFAULT,
   inCap: 4,
   statementMicros: 100,
+  furtherStatementMicros: 50,
   rangeRowMicros: 10,
   inElementMicros: 20,
 };
@@ -56,7 +57,12 @@ describe('the reason of a plan', () => {
       [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n, 500n, 900n],
       MODEL,
       PlanReason.PIECES_CHEAPER,
-      { rangeStatements: 1, inStatements: 1, costMicros: 180 + 140, inCostMicros: 3 * 100 + 200 },
+      {
+        rangeStatements: 1,
+        inStatements: 1,
+        costMicros: 100 + 80 + 50 + 40,
+        inCostMicros: 100 + 2 * 50 + 200,
+      },
     ],
   ])('%s', (_, seqs, model, reason, rest) => {
     expect(explained(seqs, model).why).toMatchObject({ reason, ...rest });
@@ -66,6 +72,7 @@ describe('the reason of a plan', () => {
     const model: fc.Arbitrary<ReadCostModel> = fc.record({
       inCap: fc.integer({ min: 1, max: 20 }),
       statementMicros: fc.integer({ min: 0, max: 500 }),
+      furtherStatementMicros: fc.integer({ min: 0, max: 500 }),
       rangeRowMicros: fc.integer({ min: 0, max: 30 }),
       inElementMicros: fc.integer({ min: 0, max: 60 }),
       surplusBytesMax: fc.integer({ min: 0, max: 400 }),
