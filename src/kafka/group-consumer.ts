@@ -9,10 +9,11 @@
  * help there. An abort ends it well, after the page under way.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
+import kafkajs, { type Consumer, type EachBatchPayload, type Kafka } from 'kafkajs';
 import { MailjoinError } from '../domain/errors.js';
 import { LOG_PAGE_BYTES_MAX } from '../domain/limits.js';
 import type { LogEntry, LogReader } from '../domain/write-ports.js';
+import { ClusterLink } from './cluster-link.js';
 import { pagesOf } from './entry-pages.js';
 import { GroupLag } from './group-lag.js';
 import { refusalOf } from './refusal.js';
@@ -64,7 +65,10 @@ export async function consumeAsMember(
           restartOnFailure: async () => false,
         },
       });
-      const refusal = refusalOf(await new Membership(consumer, topic, options, lag).last(ending));
+      const failure = await new Membership(consumer, topic, options, lag).last(ending);
+      const refusal = ending.aborted
+        ? undefined
+        : await refusalToJoin(failure, kafka, topic, group, timeoutMs);
       refusals = refusal === undefined ? 0 : refusals + 1;
       if (refusal !== undefined && refusals >= REFUSALS_MAX) throw refusal;
       if (!ending.aborted) await delay(BACKOFF_MS, undefined, { signal: ending }).catch(() => {});
@@ -73,6 +77,30 @@ export async function consumeAsMember(
     lag?.stop();
   }
   if (!signal.aborted) throw new MailjoinError('LOG_UNAVAILABLE', 'the log is closed');
+}
+
+/** kafkajs keeps to itself why brokers name no coordinator, so they are asked about the group once more. */
+async function refusalToJoin(
+  failure: unknown,
+  kafka: Kafka,
+  topic: string,
+  group: string,
+  timeoutMs: number,
+): Promise<MailjoinError | undefined> {
+  if (!(failure instanceof kafkajs.KafkaJSGroupCoordinatorNotFound)) return refusalOf(failure);
+  const link = new ClusterLink(kafka, topic);
+  try {
+    await link.use(timeoutMs, async (cluster) => {
+      const [nodeId] = cluster.getNodeIds();
+      const broker = await cluster.findBroker({ nodeId: String(nodeId) });
+      await broker.describeGroups({ groupIds: [group] });
+    });
+    return undefined;
+  } catch (error) {
+    return refusalOf(error);
+  } finally {
+    link.close();
+  }
 }
 
 /** One consumer from its start until it crashes or is stopped. */

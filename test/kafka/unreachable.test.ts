@@ -44,6 +44,12 @@ describe('a Kafka log without brokers', () => {
     );
   });
 
+  it('opens for a reader all the same, which waits for them', async () => {
+    const log = await KafkaLog.openReader(await nowhere(500));
+    expect(await codeOf(log.ends())).toBe('LOG_UNAVAILABLE');
+    await log.close();
+  });
+
   it('gives up an append, the ends and a read that has an end, each in bounded time', async () => {
     const log = new KafkaLog(await nowhere(500));
     const startedAtMs = performance.now();

@@ -1,0 +1,220 @@
+// A real Kafka whose listeners for clients are TLS alone: with SASL (PLAIN, SCRAM), or with client certificates.
+import { randomBytes } from 'node:crypto';
+import fs from 'node:fs';
+import { inspect } from 'node:util';
+import kafkajs from 'kafkajs';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { deleteTopic, ensureTopic } from '../../src/kafka/ensure-topic.js';
+import { type KafkaConnectOptions, kafkaClient, type SaslCredentials } from '../../src/kafka/kafka-client.js';
+import { KafkaLog } from '../../src/kafka/kafka-log.js';
+import type { TlsOptions } from '../../src/tls/tls-options.js';
+import { describeWithKafka } from '../services/kafka.js';
+import { PASSWORD, startTlsKafka, TlsFiles, type TlsKafka } from '../services/tls-services.js';
+import { until } from '../stores/fixtures.js';
+import { appendAll, codeOf, follow, freshGroup, member, named } from '../stores/log-contract.js';
+
+const clock = { nowMs: () => performance.now(), epochMs: () => Date.now() };
+/** A refusal is told at once; this leaves room for a busy machine. */
+const REFUSED_MS_MAX = 10_000;
+
+describeWithKafka('a Kafka behind TLS', (plain) => {
+  let files: TlsFiles;
+  let kafka: TlsKafka;
+  beforeAll(async () => {
+    files = new TlsFiles();
+    kafka = await startTlsKafka(files);
+  }, 120_000);
+  afterAll(async () => {
+    await kafka?.stop();
+    files.remove();
+  }, 60_000);
+
+  const read = (file: string) => fs.readFileSync(file, 'utf8');
+  const tls = (over: Partial<TlsOptions> = {}): TlsOptions => ({
+    ca: read(files.ca),
+    client: undefined,
+    serverName: undefined,
+    verifiesHost: true,
+    ...over,
+  });
+  const pair = ({ cert, key }: TlsFiles['client']) => ({ cert: read(cert), key: read(key) });
+  const sasl = (
+    mechanism: SaslCredentials['mechanism'],
+    username = 'alice',
+    password = PASSWORD,
+  ): SaslCredentials => ({ mechanism, username, password });
+  const as = (username: string): KafkaConnectOptions => ({
+    brokers: [kafka.contactPoint],
+    tls: tls(),
+    sasl: sasl('scram-sha-256', username),
+  });
+
+  async function freshTopic(connect: KafkaConnectOptions): Promise<string> {
+    const topic = `tls-${randomBytes(4).toString('hex')}`;
+    await ensureTopic({ ...connect, topic, partitions: 2, replicationFactor: 1 });
+    return topic;
+  }
+
+  describe('takes', () => {
+    it.each<[string, () => KafkaConnectOptions]>([
+      ['PLAIN', () => ({ ...as('alice'), sasl: sasl('plain') })],
+      ['SCRAM-SHA-256', () => as('alice')],
+      ['SCRAM-SHA-512', () => ({ ...as('alice'), sasl: sasl('scram-sha-512') })],
+      [
+        'a client certificate',
+        () => ({ brokers: [kafka.certificateContactPoint], tls: tls({ client: pair(files.client) }) }),
+      ],
+    ])(
+      '%s: a topic is made, records are appended, read, followed and given to a group',
+      async (_, connect) => {
+        const topic = await freshTopic(connect());
+        const log = await KafkaLog.open({ ...connect(), topic, clock });
+        const reader = await KafkaLog.openReader({ ...connect(), topic, clock });
+        onTestFinished(async () => {
+          await log.close();
+          await reader.close();
+        });
+        const texts = named('record', 20);
+        await appendAll(log, texts);
+        const ends = await reader.ends();
+        expect(ends.reduce((sum, { offset }) => sum + offset, 0n)).toBe(20n);
+        const [follower, grouped] = [follow(reader, []), member(reader, freshGroup())];
+        await until(async () => follower.has(texts) && grouped.has(texts), 30_000);
+        await Promise.all([follower.stop(), grouped.stop()]);
+        expect(follower.texts()).toEqual(texts);
+        await deleteTopic({ ...connect(), topic });
+      },
+      60_000,
+    );
+  });
+
+  describe('refuses for good, at the start, without a word of the password', () => {
+    it.each<[string, () => KafkaConnectOptions, string, string]>([
+      [
+        'plain text',
+        () => ({ brokers: [kafka.contactPoint], sasl: sasl('scram-sha-256') }),
+        'TLS_FAILED',
+        'turn brokersTls on',
+      ],
+      [
+        'who trusts another authority',
+        () => ({ ...as('alice'), tls: tls({ ca: read(files.strangerCa) }) }),
+        'TLS_FAILED',
+        'brokersCaFile',
+      ],
+      [
+        'who knows it by another name',
+        () => ({ ...as('alice'), brokers: [kafka.contactPoint.replace('127.0.0.1', 'localhost')] }),
+        'TLS_FAILED',
+        'does not name this host',
+      ],
+      [
+        'who shows no certificate where one is asked for',
+        () => ({ brokers: [kafka.certificateContactPoint], tls: tls() }),
+        'TLS_FAILED',
+        'brokersCertFile and brokersKeyFile',
+      ],
+      [
+        'who shows the certificate of a stranger',
+        () => ({ brokers: [kafka.certificateContactPoint], tls: tls({ client: pair(files.stranger) }) }),
+        'TLS_FAILED',
+        'brokersCertFile and brokersKeyFile',
+      ],
+      [
+        'a wrong password (PLAIN)',
+        () => ({ ...as('alice'), sasl: sasl('plain', 'alice', `not-${PASSWORD}`) }),
+        'LOG_REFUSED',
+        'user or password is wrong',
+      ],
+      [
+        'a wrong password (SCRAM)',
+        () => ({ ...as('alice'), sasl: sasl('scram-sha-512', 'alice', `not-${PASSWORD}`) }),
+        'LOG_REFUSED',
+        'user or password is wrong',
+      ],
+      ['an unknown user', () => as('nobody'), 'LOG_REFUSED', 'user or password is wrong'],
+      [
+        'who does not say who they are',
+        () => ({ brokers: [kafka.contactPoint], tls: tls() }),
+        'LOG_REFUSED',
+        'brokersSasl',
+      ],
+      [
+        'SASL where certificates are asked for',
+        () => ({
+          brokers: [kafka.certificateContactPoint],
+          tls: tls({ client: pair(files.client) }),
+          sasl: sasl('plain'),
+        }),
+        'LOG_REFUSED',
+        'leave brokersSasl out',
+      ],
+      ['who has no rights', () => as('bob'), 'LOG_REFUSED', 'this user may not'],
+    ])('%s', async (_, connect, code, advice) => {
+      const topic = await freshTopic(as('alice'));
+      const options = { ...connect(), topic, clock };
+      const startedAtMs = performance.now();
+      for (const open of [KafkaLog.open, KafkaLog.openReader]) {
+        const error: unknown = await open(options).catch((reason: unknown) => reason);
+        expect(error).toMatchObject({ code, retryable: false, message: expect.stringContaining(advice) });
+        expect(inspect(error, { depth: 20, showHidden: true })).not.toContain(PASSWORD);
+      }
+      expect(performance.now() - startedAtMs).toBeLessThan(REFUSED_MS_MAX);
+      await deleteTopic({ ...as('alice'), topic });
+    });
+  });
+
+  it('and one that speaks no TLS is not spoken to in it', async () => {
+    const options = { brokers: [plain.contactPoint], tls: tls(), topic: 't', clock };
+    for (const open of [KafkaLog.open, KafkaLog.openReader]) {
+      await expect(open(options)).rejects.toMatchObject({
+        code: 'TLS_FAILED',
+        message: expect.stringContaining('turn brokersTls off'),
+      });
+    }
+  });
+
+  it('ends a member that may read the topic, and may not join its group', async () => {
+    const topic = await freshTopic(as('alice'));
+    const admin = kafkaClient(as('alice')).admin();
+    await admin.connect();
+    const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } = kafkajs;
+    await admin.createAcls({
+      acl: [
+        {
+          principal: 'User:bob',
+          host: '*',
+          operation: AclOperationTypes.READ,
+          permissionType: AclPermissionTypes.ALLOW,
+          resourceType: AclResourceTypes.TOPIC,
+          resourceName: topic,
+          resourcePatternType: ResourcePatternTypes.LITERAL,
+        },
+      ],
+    });
+    await admin.disconnect();
+    // Brokers apply rights a moment after they took them.
+    const options = { ...as('bob'), topic, clock };
+    await until(
+      async () => (await codeOf(KafkaLog.openReader(options).then((log) => log.close()))) === 'resolved',
+    );
+    const log = await KafkaLog.openReader(options);
+    onTestFinished(() => log.close());
+    const texts = named('allowed', 3);
+    const writer = await KafkaLog.open({ ...as('alice'), topic, clock });
+    await appendAll(writer, texts);
+    await writer.close();
+    const follower = follow(log, []);
+    await until(async () => follower.has(texts));
+    await follower.stop();
+    const joining = log.consume({
+      group: freshGroup(),
+      onEntries: async () => {},
+      signal: new AbortController().signal,
+    });
+    await expect(joining).rejects.toMatchObject({
+      code: 'LOG_REFUSED',
+      message: expect.stringContaining('GROUP_AUTHORIZATION_FAILED'),
+    });
+  }, 60_000);
+});
