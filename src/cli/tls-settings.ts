@@ -58,7 +58,7 @@ export function checkTlsAndSasl(
 type Refuse = (setting: SettingName, source: string, reason: string) => void;
 
 function checkStore(settings: Settings, mayStartCluster: boolean, refuse: Refuse): void {
-  const { tls, tlsServerName, tlsVerifyHost, contactPoints } = settings;
+  const { tls, tlsCaFile, tlsServerName, tlsVerifyHost, contactPoints } = settings;
   if (tls && mayStartCluster && contactPoints === undefined) {
     refuse('contactPoints', 'not given', 'tls needs a cluster that speaks it; one started here does not');
   }
@@ -67,6 +67,9 @@ function checkStore(settings: Settings, mayStartCluster: boolean, refuse: Refuse
   if (!tls && !tlsVerifyHost) refuse('tlsVerifyHost', 'false', goesWithTls);
   if (tlsServerName !== undefined && !tlsVerifyHost) {
     refuse('tlsVerifyHost', 'false', 'tlsServerName is what certificates are verified against');
+  }
+  if (tls && !tlsVerifyHost && tlsCaFile === undefined) {
+    refuse('tlsVerifyHost', 'false', 'needs tlsCaFile: a public authority signs for anybody');
   }
   checkFiles(settings, STORE_FILES, 'tls', refuse);
 }

@@ -162,6 +162,13 @@ describeWithCassandra('on a Cassandra behind TLS', () => {
           'credentials',
         ],
         [
+          'who does not say to the store who they are',
+          ['heads', '00112233-4455-6677-8899-aabbccddeeff', '7d444840-9dc0-11d1-b245-5ffdce74fad2'],
+          () => ({ username: undefined, passwordFile: undefined }),
+          'STORE_REFUSED',
+          'credentials',
+        ],
+        [
           'a wrong password of the log, to who follows it',
           ['serve'],
           () => ({ brokersPasswordFile: files.wrongPasswordFile }),

@@ -2,8 +2,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { BROKER_SETTINGS, CQL_SETTINGS } from '../../src/cli/command.js';
 import { loadSettings, SettingsError } from '../../src/cli/load-settings.js';
-import { runProgram } from '../../src/cli/program.js';
+import { COMMANDS, runProgram } from '../../src/cli/program.js';
 import { type SettingName, settingsWith } from '../../src/cli/settings.js';
 import { cqlConnectOptions } from '../../src/cli/stores.js';
 import { brokersReached, storeTls } from '../../src/cli/tls-settings.js';
@@ -63,9 +64,10 @@ describe('settings of TLS and SASL that are refused', () => {
     ['no verification without tls', { ...CQL, tlsVerifyHost: 'false' }, ['tlsVerifyHost']],
     [
       'a name that is not verified',
-      { ...TLS, tlsServerName: 'a', tlsVerifyHost: 'false' },
+      { ...TLS, tlsCaFile: ca, tlsServerName: 'a', tlsVerifyHost: 'false' },
       ['tlsVerifyHost'],
     ],
+    ['no verification of names that anybody can have', { ...TLS, tlsVerifyHost: 'false' }, ['tlsVerifyHost']],
     ['a certificate without its key', { ...TLS, tlsCertFile: cert }, ['tlsKeyFile']],
     ['a key without its certificate', { ...TLS, tlsKeyFile: key }, ['tlsCertFile']],
     ['the key of another certificate', { ...TLS, tlsCertFile: cert, tlsKeyFile: otherKey }, ['tlsKeyFile']],
@@ -140,7 +142,8 @@ describe('settings of TLS and SASL that hold', () => {
     const verified = { serverName: undefined, verifiesHost: true };
     expect(storeTls(load({ ...TLS, ...files }))).toEqual({ ca: authority.cert, client, ...verified });
     expect(storeTls(load(TLS))).toEqual({ ca: undefined, client: undefined, ...verified });
-    expect(storeTls(load({ ...TLS, tlsVerifyHost: 'false' }))).toMatchObject({ verifiesHost: false });
+    const unverified = { ...TLS, tlsCaFile: ca, tlsVerifyHost: 'false' };
+    expect(storeTls(load(unverified))).toMatchObject({ verifiesHost: false });
     expect(storeTls(load({ ...TLS, tlsServerName: 'a' }))).toMatchObject({ serverName: 'a' });
   });
 
@@ -152,6 +155,17 @@ describe('settings of TLS and SASL that hold', () => {
       tls: undefined,
       sasl: { mechanism: 'scram-sha-512', username: 'u', password: 'x' },
     });
+  });
+
+  it('are taken by every command that connects', () => {
+    const [ofStore, ofBrokers] = [
+      COMMANDS.filter(({ settings }) => settings.includes('contactPoints')),
+      COMMANDS.filter(({ settings }) => settings.includes('brokers')),
+    ];
+    expect([ofStore.length > 10, ofBrokers.length > 5]).toEqual([true, true]);
+    for (const { settings } of ofStore) expect(settings).toEqual(expect.arrayContaining([...CQL_SETTINGS]));
+    for (const { settings } of ofBrokers)
+      expect(settings).toEqual(expect.arrayContaining([...BROKER_SETTINGS]));
   });
 
   it('are left alone by commands that do not connect', async () => {

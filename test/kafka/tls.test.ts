@@ -174,47 +174,83 @@ describeWithKafka('a Kafka behind TLS', (plain) => {
     }
   });
 
-  it('ends a member that may read the topic, and may not join its group', async () => {
-    const topic = await freshTopic(as('alice'));
-    const admin = kafkaClient(as('alice')).admin();
-    await admin.connect();
-    const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } = kafkajs;
-    await admin.createAcls({
-      acl: [
-        {
+  describe('gives bob what he is allowed, and no more', () => {
+    const { AclOperationTypes: May, AclResourceTypes: On } = kafkajs;
+    const allow = async (resourceType: number, resourceName: string, ...operations: number[]) => {
+      const admin = kafkaClient(as('alice')).admin();
+      await admin.connect();
+      await admin.createAcls({
+        acl: operations.map((operation) => ({
           principal: 'User:bob',
           host: '*',
-          operation: AclOperationTypes.READ,
-          permissionType: AclPermissionTypes.ALLOW,
-          resourceType: AclResourceTypes.TOPIC,
-          resourceName: topic,
-          resourcePatternType: ResourcePatternTypes.LITERAL,
-        },
-      ],
+          operation,
+          permissionType: kafkajs.AclPermissionTypes.ALLOW,
+          resourceType,
+          resourceName,
+          resourcePatternType: kafkajs.ResourcePatternTypes.LITERAL,
+        })),
+      });
+      await admin.disconnect();
+    };
+    /** Brokers apply rights a moment after they took them. */
+    const applied = async (open: () => Promise<KafkaLog>): Promise<KafkaLog> => {
+      let log: KafkaLog | undefined;
+      await until(async () => {
+        log = await open().catch(() => undefined);
+        return log !== undefined;
+      });
+      const opened = log as KafkaLog; // until() saw it
+      onTestFinished(() => opened.close());
+      return opened;
+    };
+    const filled = async (topic: string, texts: readonly string[]): Promise<void> => {
+      const log = await KafkaLog.open({ ...as('alice'), topic, clock });
+      await appendAll(log, texts);
+      await log.close();
+    };
+
+    it('to write: Write and DescribeConfigs on the topic', async () => {
+      const topic = await freshTopic(as('alice'));
+      await allow(On.TOPIC, topic, May.WRITE);
+      const options = { ...as('bob'), topic, clock };
+      expect(await codeOf(KafkaLog.open(options))).toBe('LOG_REFUSED');
+      await allow(On.TOPIC, topic, May.DESCRIBE_CONFIGS);
+      const log = await applied(() => KafkaLog.open(options));
+      await appendAll(log, named('written', 3));
+      const ends = await log.ends();
+      expect(ends.reduce((sum, { offset }) => sum + offset, 0n)).toBe(3n);
     });
-    await admin.disconnect();
-    // Brokers apply rights a moment after they took them.
-    const options = { ...as('bob'), topic, clock };
-    await until(
-      async () => (await codeOf(KafkaLog.openReader(options).then((log) => log.close()))) === 'resolved',
-    );
-    const log = await KafkaLog.openReader(options);
-    onTestFinished(() => log.close());
-    const texts = named('allowed', 3);
-    const writer = await KafkaLog.open({ ...as('alice'), topic, clock });
-    await appendAll(writer, texts);
-    await writer.close();
-    const follower = follow(log, []);
-    await until(async () => follower.has(texts));
-    await follower.stop();
-    const joining = log.consume({
-      group: freshGroup(),
-      onEntries: async () => {},
-      signal: new AbortController().signal,
-    });
-    await expect(joining).rejects.toMatchObject({
-      code: 'LOG_REFUSED',
-      message: expect.stringContaining('GROUP_AUTHORIZATION_FAILED'),
-    });
-  }, 60_000);
+
+    it('to follow: Read on the topic; which is no right to write', async () => {
+      const topic = await freshTopic(as('alice'));
+      const texts = named('followed', 3);
+      await filled(topic, texts);
+      await allow(On.TOPIC, topic, May.READ);
+      const options = { ...as('bob'), topic, clock, timeoutMs: 2_000 };
+      const log = await applied(() => KafkaLog.openReader(options));
+      const follower = follow(log, []);
+      await until(async () => follower.has(texts));
+      await follower.stop();
+      const refusal = log.append({ key: Buffer.from('k'), value: Buffer.from('v') });
+      await expect(refusal).rejects.toMatchObject({ code: 'LOG_REFUSED' });
+    }, 60_000);
+
+    it('to archive: Read on the group as well, without which its member ends', async () => {
+      const topic = await freshTopic(as('alice'));
+      const texts = named('archived', 3);
+      await filled(topic, texts);
+      await allow(On.TOPIC, topic, May.READ);
+      const group = freshGroup();
+      const log = await applied(() => KafkaLog.openReader({ ...as('bob'), topic, clock }));
+      const { signal } = new AbortController();
+      await expect(log.consume({ group, onEntries: async () => {}, signal })).rejects.toMatchObject({
+        code: 'LOG_REFUSED',
+        message: expect.stringContaining('GROUP_AUTHORIZATION_FAILED'),
+      });
+      await allow(On.GROUP, group, May.READ);
+      const grouped = member(log, group);
+      await until(async () => grouped.has(texts), 30_000);
+      await grouped.stop();
+    }, 60_000);
+  });
 });
