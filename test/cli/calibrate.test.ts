@@ -119,7 +119,9 @@ describe('a run', () => {
     expect(out).toMatch(/^200 {2,}[\d,]+ \([\d.]+\) /m);
     expect(out).toMatch(/^64 B +[\d.]+ µs +[\d.]+ µs +[\d.]+ µs +/m);
     expect(out).toMatch(/^\d+ +400 +\d+ +[\d,]+ µs +[\d,]+ µs +chosen$/m);
-    expect(out).toMatch(/^a further statement sent together with others adds [\d.,]+ µs of wall time/m);
+    expect(out).toMatch(
+      /^a further statement sent together with others costs [\d.,]+ µs; alone it takes [\d.,]+ µs$/m,
+    );
     expect(out).toContain('in 3 rounds, 0 failed');
     expect(errors).toMatch(/writing rows: 4096 of 4096\nmeasuring \d+ kinds of reads in 1 buckets, seed 7\n/);
     expect(errors).toContain('round 3 of 3, done');
