@@ -22,6 +22,8 @@ export interface Calibration {
   /** The first one's constants are the planner's. */
   readonly sizes: readonly SizeFindings[];
   readonly inCaps: readonly InCapCandidate[];
+  /** Whether a further statement was timed; where it was not, it counts like one alone. */
+  readonly isFurtherMeasured: boolean;
   readonly constants: ReadCostConstants;
   readonly measurement: Omit<Measurement, 'figures'>;
 }
@@ -56,12 +58,12 @@ export function calibrationOf(groups: readonly SiteGroup[], measurement: Measure
   const { statementMicros, rangeRowMicros, inElementMicros } = fit;
   const inCaps = inCapCandidates(figures, fit);
   const further = furtherStatementMicros(inCaps);
-  const inCap = chooseInCap(inCaps) ?? Math.min(IN_CAP_DEFAULT, longestTaken(rest.refused));
   return {
     sizes,
     inCaps,
+    isFurtherMeasured: further !== undefined,
     constants: {
-      inCap,
+      inCap: inCapOf(figures, inCaps, rest.refused),
       statementMicros: rounded(statementMicros),
       furtherStatementMicros: rounded(Math.min(statementMicros, further ?? statementMicros)),
       rangeRowMicros: rounded(rangeRowMicros),
@@ -109,10 +111,21 @@ function described(point: ReadPoint): object {
   return { shape, wanted, span: spanOf(point), statements: statementCountOf(point), inCap: point.inCap };
 }
 
-/** The longest list that is shorter than all that the store did not answer. */
-function longestTaken(refused: readonly ReadPoint[]): number {
+/** Of the lists that were answered, never one as long as one that was refused: what lies between nobody has tried. */
+function inCapOf(
+  figures: readonly PointFigure[],
+  candidates: readonly InCapCandidate[],
+  refused: readonly ReadPoint[],
+): number {
   const lists = refused.filter(({ shape }) => shape === 'in').map(({ inCap }) => inCap);
-  return Math.max(1, Math.min(...lists, Number.POSITIVE_INFINITY) - 1);
+  const refusedMin = Math.min(...lists, Number.POSITIVE_INFINITY);
+  const chosen = chooseInCap(candidates.filter(({ inCap }) => inCap < refusedMin));
+  if (chosen !== undefined) return chosen;
+  if (lists.length === 0) return IN_CAP_DEFAULT;
+  const answered = figures
+    .filter(({ point }) => point.shape === 'in' && point.inCap < refusedMin)
+    .map(({ point }) => point.inCap);
+  return Math.min(IN_CAP_DEFAULT, Math.max(1, ...answered));
 }
 
 /** Four significant digits: more would look like knowledge. */

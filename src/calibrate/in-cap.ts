@@ -50,13 +50,15 @@ export function chooseInCap(candidates: readonly InCapCandidate[]): number | und
 /**
  * What one more statement adds to the wall time of those that it is sent together with: the median slope between any two
  * candidates, so that one spoilt figure does not tell. Less than a statement alone, whose way to the store is shared.
- * Undefined with fewer than two candidates.
+ * Undefined unless two candidates differ in their statements.
  */
 export function furtherStatementMicros(candidates: readonly InCapCandidate[]): number | undefined {
   const slope = median(
     candidates.flatMap((one, index) =>
       candidates
         .slice(index + 1)
+        // Of few messages lists of 100 and of 150 are as many: two figures of the same say nothing of one more.
+        .filter((other) => other.statements !== one.statements)
         .map((other) => (one.medianMicros - other.medianMicros) / (one.statements - other.statements)),
     ),
   );

@@ -114,14 +114,18 @@ async function measureOn(
   return { calibration: calibrationOf(groups, measurement), seconds: Math.round(spentMs / 100) / 10 };
 }
 
-function chartOf({ sizes, constants, measurement }: Calibration, run: RunDescription): string {
+function chartOf(
+  { sizes, isFurtherMeasured, constants, measurement }: Calibration,
+  run: RunDescription,
+): string {
   const [first, ...others] = sizes;
   assert(first !== undefined, 'a run has a size of rows');
   const micros = (value: number): string => `${Number(value.toPrecision(3))} µs`;
   const { statementMicros, furtherStatementMicros, rangeRowMicros, inElementMicros, inCap } = constants;
+  const further = isFurtherMeasured ? ` (a further one ${micros(furtherStatementMicros)})` : '';
   return crossoverChart([first, ...others], {
     title: `What reads of one bucket cost: ${run.place}`,
-    subtitle: `a statement ${micros(statementMicros)} (a further one ${micros(furtherStatementMicros)}), and a row of a range ${micros(rangeRowMicros)} or an element of an IN list ${micros(inElementMicros)}; IN cap ${inCap}; ${measurement.roundsDone} rounds, ${run.measuredAt.slice(0, 10)}`,
+    subtitle: `a statement ${micros(statementMicros)}${further}, and a row of a range ${micros(rangeRowMicros)} or an element of an IN list ${micros(inElementMicros)}; IN cap ${inCap}; ${measurement.roundsDone} rounds, ${run.measuredAt.slice(0, 10)}`,
   });
 }
 

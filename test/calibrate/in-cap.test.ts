@@ -56,6 +56,22 @@ describe('the IN cap', () => {
     expect(furtherStatementMicros(candidates({ 10: 5, 200: 6 }))).toBe(0);
   });
 
+  it.each([400, 500, 600, 650])(
+    'of %d rows two lengths of lists are as many statements, which tells nothing of a further one',
+    (rows) => {
+      const points = readPoints([groupOf(rows)]).filter(isOfInCap);
+      const found = inCapCandidates(figuresOf(points, MADE_UP), COSTS).map((each, at) => ({
+        ...each,
+        medianMicros: 5_000 + 150 * each.statements + at / 1_000,
+      }));
+      const [first, second, ...none] = found.filter(({ statements }) => statements === 2);
+      expect(furtherStatementMicros(found)).toBeCloseTo(150, 1);
+      if (first !== undefined && second !== undefined) {
+        expect(furtherStatementMicros([first, second, ...none])).toBeUndefined();
+      }
+    },
+  );
+
   it('tells the sum of what the statements cost beside the wall time', () => {
     const [first, ...others] = candidates({ 10: 9, 200: 8 });
     expect(first).toEqual({

@@ -136,14 +136,4 @@ describe('what is taken', () => {
       quartilesMicros: [773.1, 944.9],
     });
   });
-
-  it('a run on a store that refuses lists and has too few rows for a cap stays below the lists that it refused', () => {
-    const groups = [groupOf(300)];
-    const points = readPoints(groups);
-    const figures = figuresOf(points, { statement: 650, row: 11, element: 17 });
-    const refused = points.filter(({ wanted, shape }) => shape === 'in' && wanted >= 50);
-    const counts = { roundsDone: 3, reads: 9, failures: 0 };
-    expect(calibrationOf(groups, { figures, refused, ...counts }).constants.inCap).toBe(49);
-    expect(calibrationOf(groups, { figures, refused: [], ...counts }).constants.inCap).toBe(100);
-  });
 });
