@@ -87,6 +87,7 @@ export class KafkaLog implements Outbox, LogReader {
   async ends(): Promise<readonly LogPosition[]> {
     const { topic, clock } = this.#options;
     const deadlineMs = clock.nowMs() + this.#timeoutMs;
+    let failure: unknown;
     for (;;) {
       try {
         const ends = await this.#offsets.use(Math.max(1, deadlineMs - clock.nowMs()), (cluster) =>
@@ -96,8 +97,10 @@ export class KafkaLog implements Outbox, LogReader {
           .map(([partition, offset]) => ({ partition, offset }))
           .sort((a, b) => a.partition - b.partition);
       } catch (error) {
+        // That the time was over for the last attempt says less than what the ones before it met.
+        if (failure === undefined || !(error instanceof MailjoinError)) failure = error;
         if (this.#closing.signal.aborted || clock.nowMs() + RETRY_MS >= deadlineMs) {
-          throw asLogError(error, 'the ends of the log could not be read in time');
+          throw asLogError(failure, 'the ends of the log could not be read in time');
         }
         await delay(RETRY_MS);
       }

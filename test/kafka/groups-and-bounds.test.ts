@@ -42,6 +42,18 @@ describeWithKafka('Kafka beyond the contract', ({ contactPoint }) => {
     expect(log.recordBytesMax).toBe(LOG_RECORD_BYTES_MAX);
   });
 
+  it('a topic that is not there has no ends, and its readers are told why', async () => {
+    const log = await KafkaLog.openReader({
+      ...options(`none-${randomBytes(4).toString('hex')}`),
+      timeoutMs: 1_000,
+    });
+    onTestFinished(() => log.close());
+    await expect(log.ends()).rejects.toMatchObject({
+      code: 'LOG_UNAVAILABLE',
+      message: expect.stringContaining('UNKNOWN_TOPIC_OR_PARTITION'),
+    });
+  });
+
   it('many topics made at once are ready when they are told to be', async () => {
     const topics = await Promise.all(Array.from({ length: 24 }, () => freshTopic(3)));
     const logs = await Promise.all(topics.map(opened));
