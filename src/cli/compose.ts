@@ -168,7 +168,7 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Sid
     onFailure,
   });
 
-  const details = new DetailReader({ joiner, reactions: stores.writes, clock, onFailure });
+  const details = new DetailReader({ joiner, reactions: stores.writes, onFailure });
 
   const lookups = settings.lookup
     ? new MessageLookup({

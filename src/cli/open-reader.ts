@@ -82,6 +82,6 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Rea
     onAlert: () => undefined,
     onFailure,
   });
-  const details = new DetailReader({ joiner, reactions: stores.writes, clock, onFailure });
+  const details = new DetailReader({ joiner, reactions: stores.writes, onFailure });
   return { history, details, stores };
 }

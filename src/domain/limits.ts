@@ -66,7 +66,7 @@ export const REACTORS_LIMIT_MAX = 200;
 export const REACTOR_READ_ROWS = 500;
 /** Rows of message_reaction that one page looks at: where fewer of them are shown than were asked for, it ends short. */
 export const REACTOR_ROWS_MAX = 4_000;
-/** Bounded reads of message_reaction under way at once; further ones wait. */
+/** Reads of message_reaction under way at once, one user's own among them; further ones wait. */
 export const REACTOR_READS_MAX = 32;
 /** Look-ups by message_id under way at once, for administration only (R2.2); beyond it → OVERLOADED (503). */
 export const LOOKUPS_MAX = 8;
@@ -283,12 +283,16 @@ export const CALIBRATE_ROW_BYTES_MAX = 32 * KIB;
 export const CALIBRATE_WRITES_IN_FLIGHT_MAX = 128;
 /** Reads in a row, or attempts of one write, whose failure ends it. */
 export const CALIBRATE_FAILURES_MAX = 3;
+/** Places that it tries for one read whose rows came or went; then this read is left out. */
+export const CALIBRATE_PLACES_MAX = 3;
 /** Of an existing store: heads listed, buckets read to see how full they are, and full ones measured on. */
 export const CALIBRATE_HEADS_MAX = 2_000;
 export const CALIBRATE_BUCKETS_READ_MAX = 64;
 export const CALIBRATE_SITES_MAX = 16;
 /** Bytes of the file that `calibrate` writes and `serve` reads; a larger one is none. */
 export const READ_COSTS_FILE_BYTES_MAX = MIB;
+/** Each cost in it, in microseconds: no read lasts a quarter of an hour, and sums of them stay whole numbers. */
+export const READ_COST_MICROS_MAX = 1_000_000_000;
 /** Bytes of JSON that a writing command takes at once; more → MESSAGE_TOO_LARGE, nothing written. */
 export const INPUT_BYTES_MAX = 64 * MIB;
 /** Conversations that a writing command works on at once; one conversation's items are done one after the other. */
@@ -313,6 +317,8 @@ assert(DEADLINE_MS_DEFAULT.MAILBOX_BATCH <= DEADLINE_MS_MAX);
 assert(INLINE_OPEN_BYTES_MAX <= OPEN_BYTES_IN_FLIGHT_MAX);
 assert(PAYLOAD_BYTES_MAX <= OPEN_BYTES_IN_FLIGHT_MAX);
 assert(IN_CAP_DEFAULT <= PARTITION_ROWS_MAX);
+// A plan's cost: as many statements, rows and elements as a bucket has seqs, at most.
+assert(Number.isSafeInteger(READ_COST_MICROS_MAX * 3 * PARTITION_ROWS_MAX));
 assert(CALIBRATE_SECONDS_DEFAULT <= CALIBRATE_SECONDS_MAX && CALIBRATE_SECONDS_MAX < CALIBRATE_TTL_SECONDS);
 assert(EPHEMERAL_SECONDS <= TTL_SECONDS_MAX && RETENTION_SECONDS_DEFAULT <= TTL_SECONDS_MAX);
 assert(CLIENT_HEAD_BYTES_MAX <= CLIENT_READ_BYTES);

@@ -1,33 +1,39 @@
 /**
  * One message in detail (R4.5): its body by the join's way, and beside it one point read of message_reaction for what the
- * asking user reacted with, and a page of who reacted, each only where it was asked for. Fails with STORE_* when such a
- * read fails twice; what the join meets is the result.
+ * asking user reacted with, and a page of who reacted, each only where it was asked for.
+ *
+ * What the join meets is the result, and of a message that is not shown nothing else is waited for. Of one that is, an
+ * answer without its reactions would say that there are none: so the request fails with STORE_* when such a read fails
+ * twice, and with STORE_UNAVAILABLE when the deadline comes before it is answered. Nothing is waited for beyond that.
  */
 import type { DetailRequest } from '../codec/detail-request.js';
 import type { DetailOutcome, ReactorsPage } from '../codec/detail-response.js';
-import type { Clock } from '../domain/ports.js';
+import { REACTOR_READS_MAX } from '../domain/limits.js';
 import { reactionKeyOf } from '../domain/reaction.js';
 import { ResultCode } from '../domain/result.js';
 import type { ReactionStore } from '../domain/write-ports.js';
+import { ReadGate, Turn } from '../join/read-gate.js';
 import type { RowJoiner } from './history-reader.js';
+import { PastDeadline } from './page-reads.js';
 import { ReactorPages } from './reactor-pages.js';
+import { asUnavailable, ReadDeadline } from './read-deadline.js';
 import { type OnFailure, repeatedOnce } from './repeated-once.js';
 import { singleJoin } from './single-join.js';
 
 export interface DetailReaderOptions {
   readonly joiner: RowJoiner;
   readonly reactions: Pick<ReactionStore, 'readReaction' | 'readReactionsPage'>;
-  readonly clock: Pick<Clock, 'nowMs'>;
   readonly onFailure: OnFailure;
 }
 
 export class DetailReader {
   private readonly options: DetailReaderOptions;
+  private readonly gate = new ReadGate(REACTOR_READS_MAX, 0);
   private readonly pages: ReactorPages;
 
   constructor(options: DetailReaderOptions) {
     this.options = options;
-    this.pages = new ReactorPages(options);
+    this.pages = new ReactorPages({ ...options, gate: this.gate });
   }
 
   async detail(
@@ -35,35 +41,52 @@ export class DetailReader {
     decodeMicros = 0,
     mayHold?: (bytes: number) => boolean,
   ): Promise<DetailOutcome> {
-    const [{ entries, bodies }, reactionKeys, reactors] = await Promise.all([
-      this.options.joiner.join(singleJoin(request), decodeMicros, mayHold),
-      this.reactionKeys(request),
-      this.reactors(request, decodeMicros),
-    ]);
-    const result = entries.code[0] as number;
-    const isShown = result === ResultCode.OK || result === ResultCode.RECALLED;
-    // A message that is not shown says nothing of its reactions either.
-    return {
-      result,
-      body: bodies.views()[0],
-      selfReactionKeys: isShown ? reactionKeys : [],
-      reactors: isShown ? reactors : undefined,
-    };
+    const deadline = new ReadDeadline(request.deadlineMs - decodeMicros / 1000);
+    const reads = Promise.all([this.reactionKeys(request, deadline), this.reactors(request, deadline)]);
+    // Nobody waits for them where the message is not shown.
+    reads.catch(() => undefined);
+    try {
+      // The join keeps the deadline by itself.
+      const { entries, bodies } = await this.options.joiner.join(singleJoin(request), decodeMicros, mayHold);
+      const result = entries.code[0] as number;
+      const body = bodies.views()[0];
+      if (result !== ResultCode.OK && result !== ResultCode.RECALLED) {
+        return { result, body, selfReactionKeys: [], reactors: undefined };
+      }
+      const [selfReactionKeys, reactors] = await reads;
+      return { result, body, selfReactionKeys, reactors };
+    } catch (error) {
+      throw asUnavailable(error);
+    } finally {
+      deadline.close();
+    }
   }
 
-  private async reactionKeys({ userId, ...where }: DetailRequest): Promise<readonly string[]> {
+  private async reactionKeys(
+    { userId, ...where }: DetailRequest,
+    deadline: ReadDeadline,
+  ): Promise<readonly string[]> {
     if (userId === undefined) return [];
     const { reactions, onFailure } = this.options;
-    const reaction = await repeatedOnce(() => reactions.readReaction(where, userId), onFailure);
+    const send = async () => {
+      const read = await this.gate.run({
+        turn: new Turn(false),
+        isWanted: () => !deadline.isOver,
+        send: async () => ({ reaction: await reactions.readReaction(where, userId) }),
+      });
+      if (read === undefined) throw new PastDeadline();
+      return read.reaction;
+    };
+    const reaction = await repeatedOnce(send, deadline, onFailure);
     const key = reactionKeyOf(reaction?.reactionKey ?? '');
     // An empty key was taken back (D19).
     return key === '' ? [] : [key];
   }
 
-  private async reactors(request: DetailRequest, decodeMicros: number): Promise<ReactorsPage | undefined> {
-    const { reactors, deadlineMs, ...where } = request;
-    if (reactors === undefined) return undefined;
-    const deadlineAtMs = this.options.clock.nowMs() + deadlineMs - decodeMicros / 1000;
-    return this.pages.page(where, reactors, deadlineAtMs);
+  private async reactors(
+    { reactors, ...where }: DetailRequest,
+    deadline: ReadDeadline,
+  ): Promise<ReactorsPage | undefined> {
+    return reactors && this.pages.page(where, reactors, deadline);
   }
 }

@@ -2,7 +2,8 @@
  * Where a message_id lies (R2.2): one read of message_index, then the message itself by the join's way, so that an index
  * row whose message is gone, or is another one, says so through its result. For moderation, administration and
  * fault-finding only: nothing else reads that table, each look-up is counted, and few run at once, so that a tool which
- * asks for many never disturbs live delivery. Fails with OVERLOADED, STORE_*; nothing is repeated.
+ * asks for many never disturbs live delivery. Fails with OVERLOADED, STORE_*; nothing is repeated. At the deadline the
+ * answer is STORE_UNAVAILABLE where the index has not answered, else what the join says (DEADLINE).
  */
 import type { LookupOutcome, LookupRequest } from '../codec/lookup.js';
 import { MailjoinError } from '../domain/errors.js';
@@ -11,6 +12,8 @@ import type { Clock } from '../domain/ports.js';
 import { ResultCode } from '../domain/result.js';
 import type { IndexEntry, MessageIndexStore } from '../domain/write-ports.js';
 import type { RowJoiner } from './history-reader.js';
+import { PastDeadline } from './page-reads.js';
+import { asUnavailable, ReadDeadline } from './read-deadline.js';
 import type { OnFailure } from './repeated-once.js';
 import { singleJoin } from './single-join.js';
 
@@ -43,18 +46,30 @@ export class MessageLookup {
       throw new MailjoinError('OVERLOADED', `${LOOKUPS_MAX} look-ups by message_id are under way`);
     }
     this.underWay++;
+    const leave = () => {
+      this.underWay--;
+    };
     const { clock, joiner } = this.options;
     const startedMs = clock.nowMs();
+    const deadline = new ReadDeadline(request.deadlineMs - decodeMicros / 1000);
+    const reading = this.readIndex(request);
+    let isReading = false;
     try {
-      const entry = await this.readIndex(request);
+      const entry = await deadline.within(reading);
       if (entry === undefined) return { entry, result: ResultCode.NOT_FOUND, body: undefined };
       const deadlineMs = Math.max(0, request.deadlineMs - (clock.nowMs() - startedMs));
       const join = singleJoin({ ...request, ...entry, deadlineMs });
       const { entries, bodies } = await joiner.join(join, decodeMicros, mayHold);
       const body = request.wantBody ? bodies.views()[0] : undefined;
       return { entry, result: entries.code[0] as number, body };
+    } catch (error) {
+      isReading = error instanceof PastDeadline;
+      throw asUnavailable(error);
     } finally {
-      this.underWay--;
+      deadline.close();
+      // A read that the store still works on keeps its place, or a slow store would be asked ever more.
+      if (isReading) void reading.then(leave, leave);
+      else leave();
     }
   }
 

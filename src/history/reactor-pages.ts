@@ -6,38 +6,38 @@
  *                 ▲                                  ├─▶ nothing lies behind:               no next
  *                 └──── rows are left, few shown ────┴─▶ rows or time are used up:          next = the last row looked at
  *
- * So every shown reactor stands on exactly one page, whatever limits a caller chooses, and no page costs more than
- * REACTOR_ROWS_MAX rows. Fails with STORE_* when a read fails twice.
+ * So every shown reactor stands on exactly one page, whatever limits a caller chooses, no page costs more than
+ * REACTOR_ROWS_MAX rows, and each goes further than the one before it. Fails with STORE_* when a read fails twice, and
+ * with PastDeadline when not even its first one was answered in time.
  */
 
 import type { ReactorsQuestion } from '../codec/detail-request.js';
 import type { ReactorsPage } from '../codec/detail-response.js';
-import { MailjoinError } from '../domain/errors.js';
-import type { UserId } from '../domain/ids.js';
-import { REACTOR_READ_ROWS, REACTOR_READS_MAX, REACTOR_ROWS_MAX } from '../domain/limits.js';
+import { REACTOR_READ_ROWS, REACTOR_ROWS_MAX } from '../domain/limits.js';
 import type { Coordinates } from '../domain/message.js';
-import type { Clock } from '../domain/ports.js';
 import { reactionKeyOf } from '../domain/reaction.js';
-import type { Reaction, ReactionStore, ReactionsPage } from '../domain/write-ports.js';
-import { ReadGate, Turn } from '../join/read-gate.js';
+import type { Reaction, ReactionStore, ReactionsPage, ReactionsPart } from '../domain/write-ports.js';
+import { type ReadGate, Turn } from '../join/read-gate.js';
+import { PastDeadline } from './page-reads.js';
+import type { ReadDeadline } from './read-deadline.js';
 import { type OnFailure, repeatedOnce } from './repeated-once.js';
 
 export interface ReactorPagesOptions {
   readonly reactions: Pick<ReactionStore, 'readReactionsPage'>;
-  readonly clock: Pick<Clock, 'nowMs'>;
+  /** Of all reads of reactions. */
+  readonly gate: ReadGate;
   readonly onFailure: OnFailure;
 }
 
 export class ReactorPages {
   private readonly options: ReactorPagesOptions;
-  private readonly gate = new ReadGate(REACTOR_READS_MAX, 0);
 
   constructor(options: ReactorPagesOptions) {
     this.options = options;
   }
 
-  /** One page; after `deadlineAtMs` no further read is sent. STORE_UNAVAILABLE when not even the first one was. */
-  async page(where: Coordinates, question: ReactorsQuestion, deadlineAtMs: number): Promise<ReactorsPage> {
+  /** One page, or what its reads brought before the deadline. */
+  async page(where: Coordinates, question: ReactorsQuestion, deadline: ReadDeadline): Promise<ReactorsPage> {
     const { limit } = question;
     const wanted = question.reactionKey === undefined ? undefined : reactionKeyOf(question.reactionKey);
     const shown: Reaction[] = [];
@@ -46,8 +46,14 @@ export class ReactorPages {
     // Mostly few reactions were taken back, so the first read asks for no more than a page shows.
     let rows = wanted === undefined ? limit + 1 : REACTOR_READ_ROWS;
     while (rowsLeft > 0) {
-      const read = await this.read(where, after, Math.min(rows, rowsLeft), deadlineAtMs);
-      if (read === undefined) break;
+      let read: ReactionsPage;
+      try {
+        read = await this.read(where, { after, limit: Math.min(rows, rowsLeft) }, deadline);
+      } catch (error) {
+        // A page that went nowhere would be asked for again and again.
+        if (!(error instanceof PastDeadline) || rowsLeft === REACTOR_ROWS_MAX) throw error;
+        break;
+      }
       for (const reaction of read.reactions) {
         const reactionKey = reactionKeyOf(reaction.reactionKey);
         if (reactionKey === '' || (wanted !== undefined && reactionKey !== wanted)) continue;
@@ -59,24 +65,20 @@ export class ReactorPages {
       rowsLeft -= rows;
       rows = REACTOR_READ_ROWS;
     }
-    if (after === undefined) throw new MailjoinError('STORE_UNAVAILABLE', 'no answer within the deadline');
     return { shown, next: after };
   }
 
-  /** Undefined when its turn came after the deadline. */
-  private read(
-    where: Coordinates,
-    after: UserId | undefined,
-    limit: number,
-    deadlineAtMs: number,
-  ): Promise<ReactionsPage | undefined> {
-    const { clock, reactions, onFailure } = this.options;
-    const send = () =>
-      this.gate.run({
+  private read(where: Coordinates, part: ReactionsPart, deadline: ReadDeadline): Promise<ReactionsPage> {
+    const { gate, reactions, onFailure } = this.options;
+    const send = async () => {
+      const read = await gate.run({
         turn: new Turn(false),
-        isWanted: () => clock.nowMs() < deadlineAtMs,
-        send: () => reactions.readReactionsPage(where, { after, limit }),
+        isWanted: () => !deadline.isOver,
+        send: () => reactions.readReactionsPage(where, part),
       });
-    return repeatedOnce(send, onFailure);
+      if (read === undefined) throw new PastDeadline();
+      return read;
+    };
+    return repeatedOnce(send, deadline, onFailure);
   }
 }

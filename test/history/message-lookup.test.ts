@@ -1,5 +1,5 @@
 /** What a look-up does when the index fails, is wrong, or is asked too much at once (R2.2). */
-import { beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
 import { MailjoinError } from '../../src/domain/errors.js';
 import { LOOKUPS_MAX } from '../../src/domain/limits.js';
 import type { IndexEntry } from '../../src/domain/write-ports.js';
@@ -66,4 +66,19 @@ it('the message itself gets what the read of the index has left of the deadline'
   }
   expect(joinedWithin).toEqual([600, 0]);
   expect(counted).toEqual(['found', 'found']);
+});
+
+it('the deadline ends it while the index is still read; that read keeps its place and is counted when it ends', async () => {
+  const ends: (() => void)[] = [];
+  answer = () => new Promise((resolve) => ends.push(() => resolve(undefined)));
+  const late = Array.from({ length: LOOKUPS_MAX }, () => lookups.lookup({ ...ask(), deadlineMs: 20 }));
+  const settled = await Promise.allSettled(late);
+  expect(settled.map(({ status }) => status)).toEqual(new Array(LOOKUPS_MAX).fill('rejected'));
+  await expect(late[0]).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  expect([counted, failures, joinedWithin]).toEqual([[], [], []]);
+  await expect(lookups.lookup(ask())).rejects.toMatchObject({ code: 'OVERLOADED' });
+  for (const end of ends) end();
+  await vi.waitFor(() => expect(counted).toEqual(new Array(LOOKUPS_MAX).fill('missing')));
+  answer = async () => undefined;
+  expect((await lookups.lookup(ask())).entry).toBeUndefined();
 });

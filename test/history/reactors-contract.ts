@@ -3,11 +3,13 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ReactorsPage } from '../../src/codec/detail-response.js';
 import { formatHex, type UserId } from '../../src/domain/ids.js';
-import { REACTOR_ROWS_MAX } from '../../src/domain/limits.js';
+import { REACTOR_READS_MAX, REACTOR_ROWS_MAX } from '../../src/domain/limits.js';
 import type { Coordinates } from '../../src/domain/message.js';
 import { reactionKeyOf } from '../../src/domain/reaction.js';
 import type { Reaction, ReactionStore } from '../../src/domain/write-ports.js';
 import { ReactorPages } from '../../src/history/reactor-pages.js';
+import { ReadDeadline } from '../../src/history/read-deadline.js';
+import { ReadGate } from '../../src/join/read-gate.js';
 import { CREATED_AT_MS, inParallel, somewhere, user } from '../stores/fixtures.js';
 
 export interface OpenedReactions {
@@ -55,7 +57,7 @@ export function reactorsContract(
       };
       pages = new ReactorPages({
         reactions: watched,
-        clock: { nowMs: () => performance.now() },
+        gate: new ReadGate(REACTOR_READS_MAX, 0),
         onFailure: () => undefined,
       });
     }, 180_000);
@@ -68,16 +70,18 @@ export function reactorsContract(
       reactionKey: string | undefined,
     ): Promise<ReactorsPage[]> {
       const walked: ReactorsPage[] = [];
+      const deadline = new ReadDeadline(180_000);
       let after: UserId | undefined;
       do {
         const limit = limits[walked.length % limits.length] as number;
         rowsRead = 0;
-        const page = await pages.page(where, { limit, after, reactionKey }, Number.POSITIVE_INFINITY);
+        const page = await pages.page(where, { limit, after, reactionKey }, deadline);
         expect(rowsRead).toBeLessThanOrEqual(REACTOR_ROWS_MAX);
         expect(page.shown.length).toBeLessThanOrEqual(limit);
         walked.push(page);
         after = page.next;
       } while (after !== undefined && walked.length < 1_000);
+      deadline.close();
       return walked;
     }
 
