@@ -7,6 +7,7 @@
  * of this process does not bend the lines. Three unknowns need no library: the normal equations are solved by descent
  * along each of them in turn, which keeps each at or above 0 and ends at the least of a convex function.
  */
+import { strict as assert } from 'node:assert';
 import { median } from 'd3-array';
 
 /** One measured statement. */
@@ -14,6 +15,7 @@ export interface TimedStatement {
   readonly isIn: boolean;
   /** Rows of a range or a covering range; elements of an IN list. */
   readonly count: number;
+  /** Above 0: what is fitted is the relative error. */
   readonly micros: number;
 }
 
@@ -41,6 +43,7 @@ const HUBER = 1.345 * 1.4826;
 const SPREAD_MIN = 1e-9;
 
 export function fitCosts(statements: readonly TimedStatement[]): CostFit {
+  assert(statements.every(({ micros }) => micros > 0));
   const weights = statements.map(() => 1);
   let costs: CostConstants = { statementMicros: 0, rangeRowMicros: 0, inElementMicros: 0 };
   for (let pass = 0; pass < PASSES; pass++) {

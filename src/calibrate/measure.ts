@@ -8,10 +8,13 @@
  * - What the store does not answer in the warm-up although it answers a single row (ScyllaDB refuses longer IN lists
  *   than it is told to take) is left out and told, with every longer list. Later a read that fails is counted and left
  *   out; several in a row end the measuring with the store's error.
+ * - Rows of an existing bucket may come and go meanwhile (TTLs). Such a read is no figure: it is made at another place,
+ *   and left out after CALIBRATE_PLACES_MAX of them. ROWS_CHANGED when that befalls most reads.
+ * - CLOCK_TOO_COARSE when reads mostly take no time at all: nothing follows from such figures.
  */
 import { quantileSorted, shuffler } from 'd3-array';
 import { MailjoinError } from '../domain/errors.js';
-import { CALIBRATE_FAILURES_MAX, CALIBRATE_ROUNDS_MIN } from '../domain/limits.js';
+import { CALIBRATE_FAILURES_MAX, CALIBRATE_PLACES_MAX, CALIBRATE_ROUNDS_MIN } from '../domain/limits.js';
 import type { Clock, MessageReader } from '../domain/ports.js';
 import { isOfInCap, type ReadPoint, rowsOf, sitesFor, spanOf, statementsAt } from './read-points.js';
 import type { Site, SiteGroup } from './site.js';
@@ -56,13 +59,15 @@ export interface Measurement {
   readonly figures: readonly PointFigure[];
   readonly roundsDone: number;
   readonly reads: number;
-  /** Reads that failed, or brought other rows than were there before. */
+  /** Reads that the store did not answer. */
   readonly failures: number;
+  /** Reads that brought other rows than were there before. */
+  readonly changedReads: number;
   /** Points that the store did not answer at all. */
   readonly refused: readonly ReadPoint[];
 }
 
-/** Undefined when the signal aborted it. Fails with the store's error. */
+/** Undefined when the signal aborted it. Fails with the store's error, ROWS_CHANGED or CLOCK_TOO_COARSE. */
 export async function measure(options: MeasureOptions): Promise<Measurement | undefined> {
   const { rounds, withinMs, clock, signal, onProgress } = options;
   const shuffle = shuffler(options.random);
@@ -74,22 +79,33 @@ export async function measure(options: MeasureOptions): Promise<Measurement | un
   const order = points.flatMap((point, index) =>
     Array<number>(isOfInCap(point) ? IN_CAP_READS : 1).fill(index),
   );
-  let [reads, failures, failuresInARow, roundsDone] = [0, 0, 0, 0];
+  let [reads, failures, failuresInARow, changedReads, leftOut, roundsDone] = [0, 0, 0, 0, 0, 0];
   const startedMs = clock.nowMs();
   while (roundsDone < rounds) {
     for (const index of shuffle(order)) {
       if (signal.aborted) return undefined;
       try {
-        reads++;
-        const micros = await timeRead(options, points[index] as ReadPoint);
-        samples[index]?.push(micros);
-        failuresInARow = 0;
+        let micros: number | undefined;
+        for (let place = 0; place < CALIBRATE_PLACES_MAX && micros === undefined; place++) {
+          reads++;
+          micros = await timeRead(options, points[index] as ReadPoint);
+          failuresInARow = 0;
+          if (micros === undefined) changedReads++;
+        }
+        if (micros === undefined) leftOut++;
+        else samples[index]?.push(micros);
       } catch (error) {
         failures++;
         if (!(error instanceof MailjoinError) || ++failuresInARow === CALIBRATE_FAILURES_MAX) throw error;
       }
     }
     roundsDone++;
+    if (leftOut * 2 > order.length * roundsDone) {
+      throw new MailjoinError(
+        'ROWS_CHANGED',
+        `${changedReads} of ${reads} reads brought other rows than before`,
+      );
+    }
     const spentMs = clock.nowMs() - startedMs;
     const roundMs = spentMs / roundsDone;
     const msLeft = Math.min(
@@ -100,7 +116,7 @@ export async function measure(options: MeasureOptions): Promise<Measurement | un
     if (msLeft === 0) break;
   }
   const figures = points.flatMap((point, index) => figureOf(point, samples[index] ?? []));
-  return { figures, roundsDone, reads, failures, refused };
+  return { figures, roundsDone, reads, failures, changedReads, refused };
 }
 
 /** The points that the store answers; undefined when the signal aborted it. */
@@ -151,10 +167,11 @@ function elementsOf({ shape, inCap }: ReadPoint): number {
   return shape === 'in' ? inCap : 0;
 }
 
+/** What one read took, in microseconds; undefined when its rows are no longer those that were there. */
 async function timeRead(
   { reader, clock, groups, random }: MeasureOptions,
   point: ReadPoint,
-): Promise<number> {
+): Promise<number | undefined> {
   const sites = sitesFor(point, groups[point.group] as SiteGroup);
   const { tenantId, conversationId, bucket, seqs } = sites[Math.floor(random() * sites.length)] as Site;
   const start = Math.floor(random() * (seqs.length - spanOf(point) + 1));
@@ -162,10 +179,7 @@ async function timeRead(
   const sentAtMs = clock.nowMs();
   const { records } = await reader.readGroup(read);
   const micros = (clock.nowMs() - sentAtMs) * 1_000;
-  if (records.length !== rowsOf(point)) {
-    throw new MailjoinError('STORE_UNAVAILABLE', 'rows came or went while they were measured');
-  }
-  return micros;
+  return records.length === rowsOf(point) ? micros : undefined;
 }
 
 function figureOf(point: ReadPoint, samples: readonly number[]): PointFigure[] {
@@ -173,11 +187,13 @@ function figureOf(point: ReadPoint, samples: readonly number[]): PointFigure[] {
   const sorted = [...samples].sort((a, b) => a - b);
   // A list that is not empty has every quantile.
   const quantile = (share: number): number => quantileSorted(sorted, share) as number;
+  const medianMicros = quantile(0.5);
+  if (medianMicros <= 0) throw new MailjoinError('CLOCK_TOO_COARSE');
   return [
     {
       point,
       samples: samples.length,
-      medianMicros: quantile(0.5),
+      medianMicros,
       lowerQuartileMicros: quantile(0.25),
       upperQuartileMicros: quantile(0.75),
     },

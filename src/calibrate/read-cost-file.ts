@@ -8,7 +8,7 @@
  *
  * A file may be written by hand; what is wrong with it is said in words that name the field.
  */
-import { PARTITION_ROWS_MAX } from '../domain/limits.js';
+import { PARTITION_ROWS_MAX, READ_COST_MICROS_MAX } from '../domain/limits.js';
 import type { ReadCostModel } from '../join/read-cost-model.js';
 
 export const READ_COST_FILE_VERSION = 1;
@@ -45,7 +45,9 @@ export function parseReadCosts(
   if (unknown !== undefined) return { problem: `constants has no ${shown(unknown)}` };
   for (const name of MICROS) {
     if (!isCost(constants[name])) {
-      return { problem: `constants.${name} must be a number from 0, and is ${shown(constants[name])}` };
+      return {
+        problem: `constants.${name} must be a number from 0 to ${READ_COST_MICROS_MAX}, and is ${shown(constants[name])}`,
+      };
     }
   }
   const { inCap, ...micros } = constants;
@@ -66,9 +68,8 @@ function isMicrosName(name: string): boolean {
   return MICROS.some((each) => each === name);
 }
 
-/** JSON has no infinity, but 1e999 is read as one. */
 function isCost(value: unknown): value is number {
-  return typeof value === 'number' && Number.isFinite(value) && value >= 0;
+  return typeof value === 'number' && value >= 0 && value <= READ_COST_MICROS_MAX;
 }
 
 const SHOWN_LETTERS_MAX = 40;

@@ -66,8 +66,10 @@ export function calibrationReport(calibration: Calibration): string {
       ? `a further statement sent together with others costs ${micros(constants.furtherStatementMicros)} µs; alone it takes ${micros(constants.statementMicros)} µs`
       : `what a further statement costs that is sent together with others was not measured; it counts like one alone, ${micros(constants.statementMicros)} µs`,
   );
-  const { roundsDone, reads, failures } = measurement;
-  parts.push(`${reads} reads in ${roundsDone} rounds, ${failures} failed`);
+  const { roundsDone, reads, failures, changedReads } = measurement;
+  const changed =
+    changedReads === 0 ? '' : `, ${changedReads} brought other rows than before and do not count`;
+  parts.push(`${reads} reads in ${roundsDone} rounds, ${failures} failed${changed}`);
   return parts.join('\n\n');
 }
 

@@ -65,6 +65,16 @@ const TABLE = {
     retryable: false,
     meaning: 'no bucket of the store has rows enough to measure on',
   },
+  ROWS_CHANGED: {
+    status: 500,
+    retryable: true,
+    meaning: 'most rows that were to be measured came or went meanwhile',
+  },
+  CLOCK_TOO_COARSE: {
+    status: 500,
+    retryable: false,
+    meaning: 'the clock of this machine is too coarse to time a read of the store',
+  },
   STORE_REFUSED: {
     status: 500,
     retryable: false,

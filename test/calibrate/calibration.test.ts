@@ -15,7 +15,7 @@ function calibrated(rows: number, isRefused: (point: ReadPoint) => boolean) {
     points.filter((point) => !refused.includes(point)),
     MADE_UP,
   );
-  return calibrationOf(groups, { figures, refused, roundsDone: 3, reads: 9, failures: 0 });
+  return calibrationOf(groups, { figures, refused, roundsDone: 3, reads: 9, failures: 0, changedReads: 0 });
 }
 
 describe('the IN cap of a run', () => {

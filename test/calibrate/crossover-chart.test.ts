@@ -6,7 +6,7 @@ import { readPoints } from '../../src/calibrate/read-points.js';
 import { type Costs, figuresOf, groupOf } from './calibrate-fixtures.js';
 
 const TEXT = { title: 'What reads cost', subtitle: 'keyspace chat' };
-const MEASURED = { roundsDone: 3, reads: 1, failures: 0, refused: [] };
+const MEASURED = { roundsDone: 3, reads: 1, failures: 0, changedReads: 0, refused: [] };
 
 function sizesOf(costs: Costs, rows = 4_096): [SizeFindings, ...SizeFindings[]] {
   const groups = [groupOf(rows, 600), groupOf(rows, 4_096)];

@@ -104,10 +104,53 @@ describe('what goes wrong', () => {
     expect(samples).toBe((measured?.reads ?? 0) - (measured?.failures ?? 0));
   });
 
-  it('rows that go while they are measured are no figures', async () => {
+  it('a read whose rows went is made at another place, and told', async () => {
+    const warmUpReads = 2 * readPoints(GROUPS).length;
+    const store = new TimedStore(COSTS, (_, count) =>
+      count > warmUpReads && count % 50 < 2 ? 'missing row' : undefined,
+    );
+    const measured = await measure(options(store));
+    expect(measured?.failures).toBe(0);
+    expect(measured?.changedReads).toBeGreaterThan(6);
+    // No figure is lost: two places in a row are fewer than are tried.
+    const samples = measured?.figures.reduce((sum, figure) => sum + figure.samples, 0);
+    expect(samples).toBe((measured?.reads ?? 0) - (measured?.changedReads ?? 0));
+    expect(measured?.figures.map((figure) => figure.samples % 3)).toEqual(measured?.figures.map(() => 0));
+  });
+
+  it('rows that went already in the warm-up are no refusal', async () => {
+    const store = new TimedStore(COSTS, (_, count) => (count < 40 ? 'missing row' : undefined));
+    const measured = await measure(options(store));
+    expect([measured?.refused, measured?.changedReads]).toEqual([[], 0]);
+  });
+
+  it('a row that is gone from the middle takes the longest reads away, and no others', async () => {
+    const gone = 2_048n;
+    const store = new TimedStore(COSTS, ({ statements }) => {
+      const has = statements.some((statement) =>
+        statement.shape === 'in'
+          ? statement.seqs.includes(gone)
+          : statement.from <= gone && gone <= statement.to,
+      );
+      return has ? 'missing row' : undefined;
+    });
+    const measured = await measure(options(store));
+    expect(measured?.roundsDone).toBe(3);
+    expect(measured?.changedReads).toBeGreaterThan(0);
+    expect(measured?.figures.length).toBeGreaterThan(readPoints(GROUPS).length - 10);
+  });
+
+  it('ROWS_CHANGED when most reads find other rows than before, after the round in which that is so', async () => {
     const warmUpReads = 2 * readPoints(GROUPS).length;
     const store = new TimedStore(COSTS, (_, count) => (count > warmUpReads + 20 ? 'missing row' : undefined));
-    await expect(measure(options(store))).rejects.toThrow('rows came or went');
+    await expect(measure(options(store, { rounds: 9 }))).rejects.toMatchObject({ code: 'ROWS_CHANGED' });
+    expect(store.reads.length).toBeLessThan(warmUpReads + 2 * 3 * readPoints(GROUPS).length);
+  });
+
+  it('CLOCK_TOO_COARSE when reads take no time by it, rather than constants of nothing', async () => {
+    const store = new TimedStore(COSTS);
+    const clock = { nowMs: () => Math.floor(store.nowMs / 16) * 16 };
+    await expect(measure(options(store, { clock }))).rejects.toMatchObject({ code: 'CLOCK_TOO_COARSE' });
   });
 
   it('a signal ends it at once, in the warm-up and later', async () => {

@@ -39,22 +39,27 @@ describe('what is refused', () => {
     [
       'a constant that is missing',
       { ...FILE, constants: { ...constants, rangeRowMicros: undefined } },
-      'constants.rangeRowMicros must be a number from 0, and is missing',
+      'constants.rangeRowMicros must be a number from 0 to 1000000000, and is missing',
     ],
     [
       'a constant below 0',
       { ...FILE, constants: { ...constants, statementMicros: -1 } },
-      'constants.statementMicros must be a number from 0, and is -1',
+      'constants.statementMicros must be a number from 0 to 1000000000, and is -1',
     ],
     [
       'a constant without end',
       JSON.parse(JSON.stringify(FILE).replace('17', '1e999')),
-      'constants.inElementMicros must be a number from 0, and is Infinity',
+      'constants.inElementMicros must be a number from 0 to 1000000000, and is Infinity',
     ],
+    ...[1_000_000_001, 1e12, 1e308].map((value): [string, unknown, string] => [
+      `a constant of ${value}`,
+      { ...FILE, constants: { ...constants, furtherStatementMicros: value } },
+      `constants.furtherStatementMicros must be a number from 0 to 1000000000, and is ${value}`,
+    ]),
     [
       'a constant in text',
       { ...FILE, constants: { ...constants, inElementMicros: '17' } },
-      'constants.inElementMicros must be a number from 0, and is "17"',
+      'constants.inElementMicros must be a number from 0 to 1000000000, and is "17"',
     ],
     ...[0, 4_097, 1.5, '100', null].map((inCap): [string, unknown, string] => [
       `an IN cap of ${JSON.stringify(inCap)}`,
@@ -99,6 +104,7 @@ describe('what is taken', () => {
         roundsDone: 9,
         reads: 2_000,
         failures: 1,
+        changedReads: 2,
         refused,
       }),
       RUN,
@@ -117,6 +123,7 @@ describe('what is taken', () => {
         roundsDone: 9,
         reads: 2_000,
         failures: 1,
+        changedReads: 2,
         machine: { cores: 2 },
       },
       sizes: [

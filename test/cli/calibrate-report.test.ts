@@ -7,14 +7,21 @@ import { figuresOf, groupOf } from '../calibrate/calibrate-fixtures.js';
 
 const GROUPS = [groupOf(4_096)];
 const POINTS = readPoints(GROUPS);
-const COUNTS = { refused: [], roundsDone: 3, reads: 9, failures: 0 };
+const COUNTS = { refused: [], roundsDone: 3, reads: 9, failures: 1, changedReads: 0 };
 
-function calibrated(points: typeof POINTS) {
+function calibrated(points: typeof POINTS, changedReads = 0) {
   const figures = figuresOf(points, { statement: 650, row: 11, element: 17 });
-  return calibrationOf(GROUPS, { ...COUNTS, figures });
+  return calibrationOf(GROUPS, { ...COUNTS, changedReads, figures });
 }
 
 describe('the report', () => {
+  it('says how many reads do not count, and why', () => {
+    expect(calibrationReport(calibrated(POINTS))).toMatch(/^9 reads in 3 rounds, 1 failed$/m);
+    expect(calibrationReport(calibrated(POINTS, 4))).toMatch(
+      /^9 reads in 3 rounds, 1 failed, 4 brought other rows than before and do not count$/m,
+    );
+  });
+
   it('without an IN cap it does not say what a further statement costs', () => {
     const calibration = calibrated(POINTS.filter((point) => !isOfInCap(point)));
     const report = calibrationReport(calibration);
