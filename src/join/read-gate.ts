@@ -1,9 +1,10 @@
 /**
- * At most so many group reads under way at once. Further ones wait: urgent ones (live delivery) first, and they alone may
- * use the reserve, so that a backlog on a slow store never starves them. A read that turns urgent while it waits moves up. A read whose turn comes when nobody waits for it
- * any more is not sent: its waiters left at their deadlines, and the store has enough to do.
+ * At most so many reads of a store under way at once: reads of groups, of history pages, of reactions, each kind by a gate
+ * of its own. Further ones wait: urgent ones (live delivery) first, and they alone may use the reserve, so that a backlog on
+ * a slow store never starves them. A read that turns urgent while it waits moves up. A read whose turn comes when nobody
+ * waits for it any more is not sent: its waiters left at their deadlines, and the store has enough to do.
  *
- * The queues are bounded by FLIGHTS_MAX, since every read holds at least one flight.
+ * Who asks bounds the lines: flights (FLIGHTS_MAX), and the requests that are admitted for pages and details.
  */
 import { strict as assert } from 'node:assert';
 
@@ -37,16 +38,26 @@ export interface GatedRead<T> {
   send(): Promise<T>;
 }
 
-/** A read's place in a line. One that was hurried has a place in both and leaves the later one unused. */
+/** A read's place in a line. One that was hurried stands in both lines until it goes by one of them. */
 interface Place {
   hasGone: boolean;
+  isInBoth: boolean;
   readonly go: () => void;
 }
 
-/** First in, first out, without moving what waits. */
+/** Slots of a line that are kept although nobody stands in them, before it is put together anew. */
+const EMPTY_SLOTS_MAX = 1_024;
+
+/** First in, first out; what waits is moved only when most slots are empty, so that a line that never ends stays short. */
 class Line {
   private waiting: Place[] = [];
   private head = 0;
+  /** Places behind the head that have gone by the other line. */
+  private gone = 0;
+
+  get slots(): number {
+    return this.waiting.length;
+  }
 
   add(place: Place): void {
     this.waiting.push(place);
@@ -57,12 +68,30 @@ class Line {
       const place = this.waiting[this.head];
       if (place === undefined) return undefined;
       this.head++;
-      if (this.head === this.waiting.length) {
-        this.waiting = [];
-        this.head = 0;
-      }
+      if (place.hasGone) this.gone--;
+      this.shorten();
       if (!place.hasGone) return place;
     }
+  }
+
+  /** One of its places has gone by the other line. */
+  lose(): void {
+    this.gone++;
+    this.shorten();
+  }
+
+  private shorten(): void {
+    const empty = this.head + this.gone;
+    if (this.head < this.waiting.length && (empty <= EMPTY_SLOTS_MAX || 2 * empty <= this.waiting.length))
+      return;
+    const before = this.waiting;
+    this.waiting = [];
+    for (let at = this.head; at < before.length; at++) {
+      const place = before[at] as Place;
+      if (!place.hasGone) this.waiting.push(place);
+    }
+    this.head = 0;
+    this.gone = 0;
   }
 }
 
@@ -82,6 +111,11 @@ export class ReadGate {
   /** Reads under way now. */
   get underWay(): number {
     return this.under;
+  }
+
+  /** Memory of the lines, in reads: those that wait, and a bounded number of slots beside them. */
+  get slots(): number {
+    return this.urgent.slots + this.others.slots;
   }
 
   /** Sends a read when there is room; undefined when nobody wants it by then. Rejects with what the read rejects with. */
@@ -106,7 +140,7 @@ export class ReadGate {
   /** Resolves when the read has a place, which is counted. */
   private inLine(turn: Turn): Promise<void> {
     return new Promise<void>((go) => {
-      const place: Place = { hasGone: false, go };
+      const place: Place = { hasGone: false, isInBoth: false, go };
       if (turn.isUrgent) {
         this.urgent.add(place);
         return;
@@ -114,6 +148,7 @@ export class ReadGate {
       this.others.add(place);
       turn.moveUp = () => {
         if (place.hasGone) return;
+        place.isInBoth = true;
         this.urgent.add(place);
         this.admitNext();
       };
@@ -127,9 +162,11 @@ export class ReadGate {
 
   /** Gives a place to the next in line, if there is one for it. */
   private admitNext(): void {
-    const place = (this.hasRoom(true) && this.urgent.next()) || (this.hasRoom(false) && this.others.next());
-    if (!place) return;
+    const urgent = this.hasRoom(true) ? this.urgent.next() : undefined;
+    const place = urgent ?? (this.hasRoom(false) ? this.others.next() : undefined);
+    if (place === undefined) return;
     place.hasGone = true;
+    if (place.isInBoth) (urgent === undefined ? this.urgent : this.others).lose();
     this.under++;
     place.go();
   }

@@ -86,6 +86,39 @@ describe('ReadGate', () => {
     expect(gate.underWay).toBe(0);
   });
 
+  it('stays small while its line never ends, and forgets who went by the other line', async () => {
+    const gate = new ReadGate(2, 1);
+    const answers: (() => void)[] = [];
+    const run = (turn: Turn) =>
+      gate.run({
+        turn,
+        isWanted: () => true,
+        send: () => new Promise<void>((resolve) => answers.push(resolve)),
+      });
+    const goOn = async (): Promise<void> => {
+      answers.shift()?.();
+      await new Promise(setImmediate);
+    };
+    for (let read = 0; read < 4; read++) void run(new Turn(false));
+    for (let read = 0; read < 10_000; read++) {
+      void run(new Turn(false));
+      await goOn();
+    }
+    expect(gate.slots).toBeLessThan(2_100);
+    // The backlog’s read hangs: what is hurried goes by the reserve, and its old place is behind those that wait.
+    const hanging = answers.splice(0);
+    for (let read = 0; read < 10_000; read++) {
+      const turn = new Turn(false);
+      void run(turn);
+      turn.hurry();
+      await goOn();
+    }
+    expect(gate.slots).toBeLessThan(2_100);
+    answers.push(...hanging);
+    while (gate.underWay > 0) await goOn();
+    expect(gate.slots).toBe(0);
+  });
+
   it('lets a hurried read that has gone already be', async () => {
     const { gate, run, answer, sentNames } = makeGate();
     const turn = new Turn(false);
