@@ -43,6 +43,27 @@ export function figuresOf(points: readonly ReadPoint[], costs: Costs): PointFigu
   });
 }
 
+/**
+ * Whether a written file knows that a range of 1,000 rows costs more than one of a single row: its slow reads more than
+ * the quick ones of that, which holds on a busy machine as well.
+ */
+export function orderedByLength({ sizes: [first] }: WrittenFile): boolean {
+  const ofRange = (wanted: number) =>
+    first?.points.find((point) => point.shape === 'range' && point.wanted === wanted)?.quartilesMicros;
+  const [short, long] = [ofRange(1), ofRange(1_000)];
+  return short !== undefined && long !== undefined && short[0] < long[1];
+}
+
+interface WrittenFile {
+  readonly sizes: readonly {
+    readonly points: readonly {
+      readonly shape: string;
+      readonly wanted: number;
+      readonly quartilesMicros: readonly [number, number];
+    }[];
+  }[];
+}
+
 /** Its rows are all this one: only their number counts here. */
 const ROW = bareRecord(1n);
 
