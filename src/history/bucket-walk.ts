@@ -98,7 +98,7 @@ class Walk {
       this.at = lastOf(this.headBucket);
       // Mostly nothing lies above the head's bucket, so that is read without waiting to know.
       const guess = this.reads.firstRows(this.headBucket, this.fromOf(this.headBucket), this.at);
-      const [top, guessed] = await Promise.all([this.topBucket(), guess]);
+      const [top, guessed] = await Promise.all([this.topBucket(HISTORY_EMPTY_ABOVE_HEAD), guess]);
       this.at = lastOf(top);
       if (top === this.headBucket) first = guessed;
     } else this.at = anchor - 1n;
@@ -115,7 +115,8 @@ class Walk {
       if (this.emptyRun < HISTORY_MAX_EMPTY_BUCKET_SCAN) continue;
       // Without a head nobody knows where the conversation ends.
       const isFarAbove = this.hasHead && bucket > this.headBucket + 1n;
-      const top = isFarAbove ? await this.topBucket() : bucket;
+      // Further than a newest page looks: above a head that lags may be as many empty buckets as make no hole.
+      const top = isFarAbove ? await this.topBucket(HISTORY_MAX_EMPTY_BUCKET_SCAN) : bucket;
       if (top >= bucket) return this.hole(bucketStart(bucket));
       // Far above the head, where a caller may have anchored: no hole in the conversation.
       this.at = lastOf(top);
@@ -147,12 +148,12 @@ class Walk {
     }
   }
 
-  /** The highest bucket that holds something, the head's at least: empty ones between are bounded. */
-  private async topBucket(): Promise<bigint> {
+  /** The highest bucket that holds something, the head's at least; `looks`: how many it looks at above one that does. */
+  private async topBucket(looks: number): Promise<bigint> {
     let top = this.headBucket;
     for (;;) {
       const above: bigint[] = [];
-      for (let step = 1n; step <= BigInt(HISTORY_EMPTY_ABOVE_HEAD); step++) {
+      for (let step = 1n; step <= BigInt(looks); step++) {
         if (top + step <= BUCKET_MAX) above.push(top + step);
       }
       const found = await Promise.all(above.map((bucket) => this.reads.hasRows(bucket)));

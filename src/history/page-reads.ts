@@ -110,21 +110,23 @@ export class PageReads {
     return this.question.direction === HistoryDirection.OLDER;
   }
 
+  /** Keeps what the page shows and lets go of the rest: a bucket may hold thousands of rows that are not shown. */
   private take(bucket: bigint, rows: BucketRows): void {
+    const taken = new Map<bigint, MessageRecord>();
     for (const record of rows.records) {
+      if (this.isFull) break;
       // Not shown, and so a hole (R4.1: visibility); a recalled one is shown without its content (D12).
       if (effectiveState(record) === MessageState.DELETED) continue;
-      if (!this.isFull) this.visible.push(record);
+      this.visible.push(record);
+      taken.set(record.seq, record);
     }
+    if (taken.size === 0) return;
+    const summaries = rows.summaries.filter(({ seq }) => taken.has(seq));
     const former = this.rows.get(bucket);
-    if (former === undefined) {
-      this.rows.set(bucket, rows);
-      return;
-    }
     this.rows.set(bucket, {
-      records: [...former.records, ...rows.records],
-      summaries: [...former.summaries, ...rows.summaries],
-      sentAtMs: Math.min(former.sentAtMs, rows.sentAtMs),
+      records: [...(former?.records ?? []), ...taken.values()],
+      summaries: [...(former?.summaries ?? []), ...summaries],
+      sentAtMs: Math.min(former?.sentAtMs ?? rows.sentAtMs, rows.sentAtMs),
       cost: rows.cost,
     });
   }

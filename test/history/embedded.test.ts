@@ -6,7 +6,7 @@ import { historyWorld } from './history-fixtures.js';
 import { checkConversation, conversations } from './history-model.js';
 import { openEmbeddedHistory } from './open-embedded-history.js';
 
-const RUNS = 40;
+const RUNS = 100;
 
 historyContract('embedded', openEmbeddedHistory);
 

@@ -97,6 +97,14 @@ export function historyContract(name: string, open: () => Promise<OpenedHistory>
       expect(pages.flatMap(({ seqs }) => seqs)).toEqual([30n * W, 5n * W]);
     });
 
+    it.each([13n * W, 10n * W, 40n * W, SEQ_MAX])(
+      'D4 messages above a head that lags across a hole are reached from an anchor above them: %d',
+      async (anchor) => {
+        const place = await put([1n, 8n * W + 5n], 1n);
+        expect(await world.page(place, { anchor })).toMatchObject({ seqs: [8n * W + 5n, 1n], stop: END });
+      },
+    );
+
     it('D4 seven empty buckets are crossed and the eighth ends the scan', async () => {
       const seven = await put([2n * W, 10n * W], 10n * W);
       expect(await world.page(seven)).toMatchObject({ seqs: [10n * W, 2n * W], stop: END });

@@ -76,7 +76,7 @@ export async function checkConversation(
   const seqs = [...rows.keys()];
   const place = newPlace();
   await putMessages(stores, place, seqs, (seq) => rows.get(seq) as number);
-  const latest = headOf(seqs, shape.lag);
+  const latest = headOf(seqs, shape);
   const earliest =
     shape.earliest === undefined ? undefined : seqs[Math.floor(shape.earliest * (seqs.length - 1))];
   await putHead(stores, place, latest, earliest);
@@ -151,11 +151,15 @@ function rowsOf({ stretches: parts }: Conversation): Map<bigint, number> {
   return rows;
 }
 
-/** A head that lags by some rows, but never by more than pages look above it: one empty bucket at a time (D3). */
-function headOf(seqs: readonly bigint[], lag: number): bigint {
+/**
+ * A head that lags by some rows: across as many empty buckets as make no hole where an older page from an anchor comes
+ * down to it; other pages look for what lies above it, one empty bucket at a time (D3).
+ */
+function headOf(seqs: readonly bigint[], { lag, newer, anchor }: Conversation): bigint {
+  const bucketsMax = newer || anchor === 'none' ? 2n : BigInt(HISTORY_MAX_EMPTY_BUCKET_SCAN);
   let index = seqs.length - 1;
   for (let step = 0; step < lag && index > 0; step++) {
-    if (bucketOf(seqs[index] as bigint) - bucketOf(seqs[index - 1] as bigint) > 2n) break;
+    if (bucketOf(seqs[index] as bigint) - bucketOf(seqs[index - 1] as bigint) > bucketsMax) break;
     index--;
   }
   return seqs[index] as bigint;
