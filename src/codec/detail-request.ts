@@ -3,13 +3,7 @@
  * question is an error of the whole: REQUEST_MALFORMED, CONTRACT_VERSION, TENANT_MISSING or SEQ_RANGE (D6).
  */
 import { MailjoinError } from '../domain/errors.js';
-import {
-  type ConversationId,
-  conversationIdOf,
-  type MessageId,
-  type TenantId,
-  type UserId,
-} from '../domain/ids.js';
+import type { ConversationId, MessageId, TenantId, UserId } from '../domain/ids.js';
 import {
   DEADLINE_MS_DEFAULT,
   DEADLINE_MS_MAX,
@@ -20,17 +14,19 @@ import { isSeq } from '../domain/seq.js';
 import { bigintOf, bytesOf, textOf } from './field-reading.js';
 import { JSON_DIALECT, parseJson } from './join-json.js';
 import { MSGPACK_DIALECT, parseMsgpack } from './join-msgpack.js';
-import { type Dialect, fieldsOf } from './loose-request.js';
+import { type Dialect, requestFields } from './loose-request.js';
 import {
   checkVersion,
+  decodeFields,
   lowered,
   malformed,
   optionalUser,
+  requiredConversation,
   requiredMessage,
   requiredTenant,
   unsignedOf,
 } from './request-checks.js';
-import { WireError, WireReader } from './wire.js';
+import type { WireReader } from './wire.js';
 
 export interface DetailRequest {
   readonly tenantId: TenantId;
@@ -79,14 +75,7 @@ export function decodeDetailRequest(bytes: Uint8Array): DetailRequest {
     reactorsLimit: 0n,
     reactionKey: '',
   };
-  try {
-    const reader = new WireReader(bytes);
-    for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) readField(reader, tag, fields);
-  } catch (error) {
-    if (!(error instanceof WireError)) throw error;
-    throw new MailjoinError('REQUEST_MALFORMED', error.message, { cause: error });
-  }
-  return requestOf(fields);
+  return requestOf(decodeFields(bytes, fields, readField));
 }
 
 function readField(reader: WireReader, tag: number, fields: DetailFields): void {
@@ -138,8 +127,7 @@ export function decodeDetailRequestMsgpack(bytes: Uint8Array): DetailRequest {
 }
 
 function looseRequest(value: unknown, dialect: Dialect): DetailRequest {
-  const sent = fieldsOf(value);
-  if (sent === undefined) throw malformed('the request is no map');
+  const sent = requestFields(value);
   const unsigned = (name: string): bigint => unsignedOf(sent, name, dialect);
   const optionalUuid = (name: string): Uint8Array | undefined => {
     if (sent[name] === undefined) return undefined;
@@ -168,8 +156,7 @@ function requestOf(fields: DetailFields): DetailRequest {
   const { version, seq, deadlineMs } = fields;
   checkVersion(version);
   const tenantId = requiredTenant(fields.tenantId);
-  const conversationId = fields.conversationId && conversationIdOf(fields.conversationId);
-  if (conversationId === undefined) throw malformed('no conversation_id of 16 bytes');
+  const conversationId = requiredConversation(fields.conversationId);
   const messageId = requiredMessage(fields.messageId);
   if (!isSeq(seq)) throw new MailjoinError('SEQ_RANGE', 'conversation_seq');
   return {

@@ -2,8 +2,6 @@
  * History pages in the two self-describing media types: JSON for people, MessagePack for programs. Field names are those
  * of proto/mailjoin.proto; ids and numbers are written as in the join's forms.
  */
-
-import { MailjoinError } from '../domain/errors.js';
 import { historyStopName } from '../domain/history.js';
 import { formatHex, ID_BYTES } from '../domain/ids.js';
 import { resultName } from '../domain/result.js';
@@ -12,8 +10,9 @@ import { type HistoryRequest, historyRequestOf, noHistoryFields } from './histor
 import { bodyJson, JSON_DIALECT, parseJson } from './join-json.js';
 import { MSGPACK_DIALECT, packMsgpack, parseMsgpack } from './join-msgpack.js';
 import { CONTRACT_VERSION } from './join-request.js';
-import { type Dialect, fieldsOf } from './loose-request.js';
+import { type Dialect, requestFields } from './loose-request.js';
 import { JSON_WORDS, MSGPACK_WORDS, receiptFields } from './receipt.js';
+import { unsignedOf } from './request-checks.js';
 
 export function decodeHistoryRequestJson(bytes: Uint8Array): HistoryRequest {
   return requestOf(parseJson(bytes), JSON_DIALECT);
@@ -24,18 +23,13 @@ export function decodeHistoryRequestMsgpack(bytes: Uint8Array): HistoryRequest {
 }
 
 function requestOf(value: unknown, dialect: Dialect): HistoryRequest {
-  const sent = fieldsOf(value);
-  if (sent === undefined) throw malformed('the request is no map');
-  const unsigned = (name: string): bigint => {
-    const integer = sent[name] === undefined ? 0n : dialect.integer(sent[name]);
-    if (integer === undefined || integer < 0n) throw malformed(`${name} is no unsigned integer`);
-    return integer;
-  };
+  const sent = requestFields(value);
+  const unsigned = (name: string): bigint => unsignedOf(sent, name, dialect);
   return historyRequestOf({
     ...noHistoryFields(),
     version: unsigned('contract_version'),
-    tenantId: sent.tenant_id === undefined ? undefined : dialect.uuid(sent.tenant_id),
-    conversationId: sent.conversation_id === undefined ? undefined : dialect.uuid(sent.conversation_id),
+    tenantId: dialect.uuid(sent.tenant_id),
+    conversationId: dialect.uuid(sent.conversation_id),
     direction: sent.direction === 'NEWER' ? 1n : sent.direction === 'OLDER' ? 0n : unsigned('direction'),
     anchor: sent.anchor === undefined ? undefined : unsigned('anchor'),
     limit: unsigned('limit'),
@@ -93,8 +87,4 @@ function entriesOf(
       ...(body === 0 ? {} : { body }),
     };
   });
-}
-
-function malformed(detail: string): MailjoinError {
-  return new MailjoinError('REQUEST_MALFORMED', detail);
 }

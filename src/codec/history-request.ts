@@ -5,7 +5,7 @@
  */
 import { MailjoinError } from '../domain/errors.js';
 import { HistoryDirection } from '../domain/history.js';
-import { type ConversationId, conversationIdOf, type TenantId } from '../domain/ids.js';
+import type { ConversationId, TenantId } from '../domain/ids.js';
 import {
   DEADLINE_MS_DEFAULT,
   DEADLINE_MS_MAX,
@@ -16,8 +16,15 @@ import {
 } from '../domain/limits.js';
 import { isSeq } from '../domain/seq.js';
 import { bigintOf, bytesOf } from './field-reading.js';
-import { checkVersion, lowered, requiredTenant } from './request-checks.js';
-import { WireError, WireReader } from './wire.js';
+import {
+  checkVersion,
+  decodeFields,
+  lowered,
+  malformed,
+  requiredConversation,
+  requiredTenant,
+} from './request-checks.js';
+import type { WireReader } from './wire.js';
 
 /** A decoded request: all that a page needs. */
 export interface HistoryRequest {
@@ -64,49 +71,40 @@ export function noHistoryFields(): HistoryFields {
 
 /** Decodes a request. `bytes` belongs to the result from then on: ids are views on it. */
 export function decodeHistoryRequest(bytes: Uint8Array): HistoryRequest {
-  const fields = noHistoryFields();
-  try {
-    readFields(new WireReader(bytes), fields);
-  } catch (error) {
-    if (!(error instanceof WireError)) throw error;
-    throw new MailjoinError('REQUEST_MALFORMED', error.message, { cause: error });
-  }
-  return historyRequestOf(fields);
+  return historyRequestOf(decodeFields(bytes, noHistoryFields(), readField));
 }
 
-function readFields(reader: WireReader, fields: HistoryFields): void {
-  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-    switch (tag >>> 3) {
-      case 1:
-        fields.version = bigintOf(reader, tag);
-        break;
-      case 2:
-        fields.tenantId = bytesOf(reader, tag);
-        break;
-      case 3:
-        fields.conversationId = bytesOf(reader, tag);
-        break;
-      case 4:
-        fields.direction = bigintOf(reader, tag);
-        break;
-      case 5:
-        fields.anchor = bigintOf(reader, tag);
-        break;
-      case 6:
-        fields.limit = bigintOf(reader, tag);
-        break;
-      case 7:
-        fields.deadlineMs = bigintOf(reader, tag);
-        break;
-      case 8:
-        fields.responseBytesMax = bigintOf(reader, tag);
-        break;
-      case 9:
-        fields.wantReceipt = bigintOf(reader, tag) !== 0n;
-        break;
-      default:
-        reader.skip(tag);
-    }
+function readField(reader: WireReader, tag: number, fields: HistoryFields): void {
+  switch (tag >>> 3) {
+    case 1:
+      fields.version = bigintOf(reader, tag);
+      break;
+    case 2:
+      fields.tenantId = bytesOf(reader, tag);
+      break;
+    case 3:
+      fields.conversationId = bytesOf(reader, tag);
+      break;
+    case 4:
+      fields.direction = bigintOf(reader, tag);
+      break;
+    case 5:
+      fields.anchor = bigintOf(reader, tag);
+      break;
+    case 6:
+      fields.limit = bigintOf(reader, tag);
+      break;
+    case 7:
+      fields.deadlineMs = bigintOf(reader, tag);
+      break;
+    case 8:
+      fields.responseBytesMax = bigintOf(reader, tag);
+      break;
+    case 9:
+      fields.wantReceipt = bigintOf(reader, tag) !== 0n;
+      break;
+    default:
+      reader.skip(tag);
   }
 }
 
@@ -115,12 +113,9 @@ export function historyRequestOf(fields: HistoryFields): HistoryRequest {
   const { version, direction, anchor } = fields;
   checkVersion(version);
   const tenantId = requiredTenant(fields.tenantId);
-  const conversationId = fields.conversationId && conversationIdOf(fields.conversationId);
-  if (conversationId === undefined) {
-    throw new MailjoinError('REQUEST_MALFORMED', 'no conversation_id of 16 bytes');
-  }
+  const conversationId = requiredConversation(fields.conversationId);
   if (direction !== BigInt(HistoryDirection.OLDER) && direction !== BigInt(HistoryDirection.NEWER)) {
-    throw new MailjoinError('REQUEST_MALFORMED', 'the direction is neither OLDER nor NEWER');
+    throw malformed('the direction is neither OLDER nor NEWER');
   }
   if (anchor !== undefined && !isSeq(anchor)) throw new MailjoinError('SEQ_RANGE', 'anchor');
   return {

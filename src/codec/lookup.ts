@@ -2,7 +2,6 @@
  * Where a message_id lies (R2.2): LookupRequest and LookupResponse (proto/mailjoin.proto) in the three media types. What
  * is wrong with the question is an error of the whole: REQUEST_MALFORMED, CONTRACT_VERSION or TENANT_MISSING.
  */
-import { MailjoinError } from '../domain/errors.js';
 import { formatUuid, type MessageId, type TenantId } from '../domain/ids.js';
 import { DEADLINE_MS_DEFAULT, DEADLINE_MS_MAX } from '../domain/limits.js';
 import { resultName } from '../domain/result.js';
@@ -13,16 +12,16 @@ import { encodeFields, type FieldSink } from './field-sink.js';
 import { bodyJson, JSON_DIALECT, parseJson } from './join-json.js';
 import { MSGPACK_DIALECT, packMsgpack, parseMsgpack } from './join-msgpack.js';
 import { CONTRACT_VERSION } from './join-request.js';
-import { type Dialect, fieldsOf } from './loose-request.js';
+import { type Dialect, requestFields } from './loose-request.js';
 import {
   checkVersion,
+  decodeFields,
   lowered,
-  malformed,
   requiredMessage,
   requiredTenant,
   unsignedOf,
 } from './request-checks.js';
-import { WireError, WireReader } from './wire.js';
+import type { WireReader } from './wire.js';
 
 export interface LookupRequest {
   readonly tenantId: TenantId;
@@ -52,14 +51,7 @@ interface LookupFields {
 
 export function decodeLookupRequest(bytes: Uint8Array): LookupRequest {
   const fields: LookupFields = { version: 0n, deadlineMs: 0n, wantBody: false };
-  try {
-    const reader = new WireReader(bytes);
-    for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) readField(reader, tag, fields);
-  } catch (error) {
-    if (!(error instanceof WireError)) throw error;
-    throw new MailjoinError('REQUEST_MALFORMED', error.message, { cause: error });
-  }
-  return requestOf(fields);
+  return requestOf(decodeFields(bytes, fields, readField));
 }
 
 function readField(reader: WireReader, tag: number, fields: LookupFields): void {
@@ -81,8 +73,7 @@ export function decodeLookupRequestMsgpack(bytes: Uint8Array): LookupRequest {
 }
 
 function looseRequest(value: unknown, dialect: Dialect): LookupRequest {
-  const sent = fieldsOf(value);
-  if (sent === undefined) throw malformed('the request is no map');
+  const sent = requestFields(value);
   return requestOf({
     version: unsignedOf(sent, 'contract_version', dialect),
     tenantId: dialect.uuid(sent.tenant_id),

@@ -10,6 +10,7 @@ import { ENTRIES_MAX } from '../domain/limits.js';
 import { InvalidReason, ResultCode } from '../domain/result.js';
 import { isSeq } from '../domain/seq.js';
 import { type JoinRequest, joinSettings } from './join-request.js';
+import { malformed, unsignedOf } from './request-checks.js';
 
 /** How a media type writes ids and 64-bit numbers. Each parser answers undefined for what it cannot read at all. */
 export interface Dialect {
@@ -30,8 +31,7 @@ type Fields = { readonly [name: string]: unknown };
 
 /** Throws REQUEST_MALFORMED, CONTRACT_VERSION, KIND_UNKNOWN, TENANT_MISSING or ENTRIES_TOO_MANY. */
 export function requestOf(value: unknown, dialect: Dialect): JoinRequest {
-  const fields = fieldsOf(value);
-  if (fields === undefined) throw malformed('the request is no map');
+  const fields = requestFields(value);
   const list = fields.entries ?? [];
   if (!Array.isArray(list)) throw malformed('entries is no list');
   if (list.length > ENTRIES_MAX) {
@@ -49,6 +49,13 @@ export function requestOf(value: unknown, dialect: Dialect): JoinRequest {
   const entries = new EntryColumns(Buffer.alloc(list.length * ENTRY_BYTES), list.length);
   for (let index = 0; index < list.length; index++) fillEntry(entries, index, list[index], dialect);
   return { ...settings, entries, wantReceipt: fields.want_receipt === true };
+}
+
+/** The fields of a whole request. REQUEST_MALFORMED. */
+export function requestFields(value: unknown): Fields {
+  const fields = fieldsOf(value);
+  if (fields === undefined) throw malformed('the request is no map');
+  return fields;
 }
 
 /** The fields of a map, or undefined; null is the same as absent. Only own properties are ever read through it. */
@@ -125,16 +132,4 @@ function uint32Of(fields: Fields, name: string, dialect: Dialect): number {
   const value = unsignedOf(fields, name, dialect);
   if (value > 0xffff_ffffn) throw malformed(`${name} is above 32 bits`);
   return Number(value);
-}
-
-function unsignedOf(fields: Fields, name: string, dialect: Dialect): bigint {
-  const value = fields[name];
-  if (value === undefined) return 0n;
-  const integer = dialect.integer(value);
-  if (integer === undefined || integer < 0n) throw malformed(`${name} is no unsigned integer`);
-  return integer;
-}
-
-function malformed(detail: string): MailjoinError {
-  return new MailjoinError('REQUEST_MALFORMED', detail);
 }

@@ -1,9 +1,11 @@
 /**
- * Checks that the requests for one thing share (a page, a message, a look-up): what is wrong with such a question is an
- * error of the whole. Each throws the coded error that it is named for.
+ * What the requests share that are about one thing (a page, a message, a look-up): what is wrong with such a question is
+ * an error of the whole. Each throws the coded error that it is named for.
  */
 import { MailjoinError } from '../domain/errors.js';
 import {
+  type ConversationId,
+  conversationIdOf,
   type MessageId,
   messageIdOf,
   type TenantId,
@@ -13,6 +15,23 @@ import {
 } from '../domain/ids.js';
 import { CONTRACT_VERSION } from './join-request.js';
 import type { Dialect } from './loose-request.js';
+import { WireError, WireReader } from './wire.js';
+
+/** Gives every field to `readField`, which puts it into `fields` or skips it. REQUEST_MALFORMED where there is no message. */
+export function decodeFields<T>(
+  bytes: Uint8Array,
+  fields: T,
+  readField: (reader: WireReader, tag: number, fields: T) => void,
+): T {
+  const reader = new WireReader(bytes);
+  try {
+    for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) readField(reader, tag, fields);
+  } catch (error) {
+    if (!(error instanceof WireError)) throw error;
+    throw malformed(error.message, error);
+  }
+  return fields;
+}
 
 /** CONTRACT_VERSION; 0 means 1. */
 export function checkVersion(version: bigint): void {
@@ -26,6 +45,13 @@ export function requiredTenant(bytes: Uint8Array | undefined): TenantId {
   const tenantId = bytes && tenantIdOf(bytes);
   if (tenantId === undefined) throw new MailjoinError('TENANT_MISSING');
   return tenantId;
+}
+
+/** REQUEST_MALFORMED. */
+export function requiredConversation(bytes: Uint8Array | undefined): ConversationId {
+  const conversationId = bytes && conversationIdOf(bytes);
+  if (conversationId === undefined) throw malformed('no conversation_id of 16 bytes');
+  return conversationId;
 }
 
 /** REQUEST_MALFORMED. */
@@ -59,6 +85,6 @@ export function lowered(value: bigint, whenZero: number, max: number): number {
   return value > BigInt(max) ? max : Number(value);
 }
 
-export function malformed(detail: string): MailjoinError {
-  return new MailjoinError('REQUEST_MALFORMED', detail);
+export function malformed(detail: string, cause?: unknown): MailjoinError {
+  return new MailjoinError('REQUEST_MALFORMED', detail, cause === undefined ? undefined : { cause });
 }
