@@ -24,6 +24,8 @@ export interface Invocation {
   readonly terminal: Terminal | undefined;
   /** Writes a line for the user on stdout. */
   print(line: string): void;
+  /** Resolves when all that was printed has been taken: what prints without end waits for it now and then. */
+  flushed(): Promise<void>;
   /** Writes a line about how a long command goes on, on stderr. */
   tell(line: string): void;
 }

@@ -15,6 +15,7 @@ import { headsCommand } from './heads-command.js';
 import { commandHelp, programHelp } from './help.js';
 import { historyCommand } from './history-command.js';
 import { keysCommands } from './keys-commands.js';
+import { OutputError } from './line-output.js';
 import { loadSettings, SettingsError, strangeVariables } from './load-settings.js';
 import { JsonLog } from './log.js';
 import { lookupCommand } from './lookup-command.js';
@@ -48,15 +49,25 @@ export interface Surroundings {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly input?: Input;
   readonly terminal?: Terminal | undefined;
+  /** May throw OutputError. */
   print(line: string): void;
+  /** Resolves when all that was printed has been taken. May reject with OutputError. */
+  flushed?(): Promise<void>;
   printError(line: string): void;
 }
 
 export async function runProgram(words: readonly string[], around: Surroundings): Promise<ExitCode> {
+  let exitCode: ExitCode;
   try {
-    return await dispatch(words, around);
+    exitCode = await dispatch(words, around);
   } catch (error) {
-    return report(error, around);
+    exitCode = report(error, around);
+  }
+  try {
+    await around.flushed?.();
+    return exitCode;
+  } catch (error) {
+    return exitCode === ExitCode.OK ? report(error, around) : exitCode;
   }
 }
 
@@ -96,7 +107,8 @@ function runCommand(command: Command, words: readonly string[], around: Surround
   }
   const { input, terminal, print, printError } = around;
   const { options } = line;
-  return command.run({ settings, operands, options, log, input, terminal, print, tell: printError });
+  const flushed = around.flushed ?? (() => Promise.resolve());
+  return command.run({ settings, operands, options, log, input, terminal, print, flushed, tell: printError });
 }
 
 function unknownCommand(words: readonly string[], around: Surroundings): ExitCode {
@@ -112,6 +124,11 @@ function unknownCommand(words: readonly string[], around: Surroundings): ExitCod
 }
 
 function report(error: unknown, around: Surroundings): ExitCode {
+  if (error instanceof OutputError) {
+    if (error.isReaderGone) return ExitCode.OK;
+    around.printError(`mailjoin: ${error.message}`);
+    return ExitCode.FAILED;
+  }
   if (error instanceof UsageError) {
     around.printError(`mailjoin: ${error.message}\nmailjoin --help tells what there is.`);
     return ExitCode.USAGE;
