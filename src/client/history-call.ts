@@ -13,15 +13,22 @@ import {
   type HistoryStopName,
   historyStopName,
 } from '../domain/history.js';
-import { conversationIdOf, ID_BYTES, parseUuid, tenantIdOf } from '../domain/ids.js';
-import { DEADLINE_MS_MAX } from '../domain/limits.js';
-import { ResultCode, resultName } from '../domain/result.js';
+import { RESPONSE_BYTES_MAX } from '../domain/limits.js';
 import { isSeq } from '../domain/seq.js';
 import type { Message } from './call.js';
 import { checkAmount } from './join-request.js';
 import type { ResultName } from './join-result.js';
 import { postMessage } from './post-message.js';
 import { protocolError } from './protocol-error.js';
+import {
+  checkCount,
+  hasBody,
+  leftMs,
+  responseId,
+  settledName,
+  tenantBytes,
+  uuidBytes,
+} from './request-fields.js';
 
 export interface HistoryRequest {
   /** uuid: 16 bytes in network order, or its text form. */
@@ -33,7 +40,7 @@ export interface HistoryRequest {
   readonly anchor?: bigint | undefined;
   /** Messages, 1 to 200. Default 50. */
   readonly limit?: number | undefined;
-  /** Milliseconds after which the sidecar answers with what it has. Default 5,000. */
+  /** Milliseconds after which the sidecar answers with what it has, or with STORE_UNAVAILABLE. Default 5,000. */
   readonly deadlineMs?: number | undefined;
   /** Bytes of bodies; what is beyond is DEFERRED, and a join brings it. Default 16 MiB, at most 64 MiB. */
   readonly responseBytesMax?: number | undefined;
@@ -55,7 +62,7 @@ export interface HistoryPage {
   readonly entries: readonly HistoryEntry[];
   /** Whether a further message exists in this direction; true as well when the deadline cut the page short. */
   readonly hasMore: boolean;
-  /** The anchor of the next page; with `hasMore`, unless the deadline came before anything was looked at. */
+  /** The anchor of the next page, never the one that was asked for; exactly with `hasMore`. */
   readonly nextAnchor: bigint | undefined;
   readonly stop: HistoryStopName;
   /** With HOLE: where it began, and the anchor to go on with deliberately. */
@@ -71,17 +78,12 @@ interface Prepared {
 
 /** Throws TENANT_MISSING, REQUEST_MALFORMED, SEQ_RANGE, or a TypeError for a value of a wrong type. */
 function prepare(request: HistoryRequest): Prepared {
-  const bytesOf = (id: Uint8Array | string) => (typeof id === 'string' ? parseUuid(id) : id);
-  const tenantId = bytesOf(request.tenantId);
-  if (tenantId === undefined || tenantIdOf(tenantId) === undefined) throw new MailjoinError('TENANT_MISSING');
-  const conversationId = bytesOf(request.conversationId);
-  if (conversationId === undefined || conversationIdOf(conversationId) === undefined) {
-    throw new MailjoinError('REQUEST_MALFORMED', 'conversationId is no uuid');
-  }
+  const tenantId = tenantBytes(request.tenantId);
+  const conversationId = uuidBytes(request.conversationId, 'conversationId');
   const { anchor } = request;
   if (anchor !== undefined && typeof anchor !== 'bigint') throw new TypeError('anchor must be a bigint');
   if (anchor !== undefined && !isSeq(anchor)) throw new MailjoinError('SEQ_RANGE', 'anchor');
-  checkAmount(request.limit, 'limit');
+  checkCount(request.limit, 'limit');
   checkAmount(request.deadlineMs, 'deadlineMs');
   checkAmount(request.responseBytesMax, 'responseBytesMax');
   return { request, tenantId, conversationId };
@@ -92,25 +94,22 @@ export function historyMessage(request: HistoryRequest, deadlineAtMs: number): M
   const prepared = prepare(request);
   return postMessage(
     '/v1/history',
-    () => {
-      const leftMs = Math.floor(deadlineAtMs - performance.now());
-      const deadlineMs = Math.min(Math.max(1, leftMs), DEADLINE_MS_MAX);
-      return encodeFields({ ...prepared, deadlineMs }, writeRequest);
-    },
+    () => encodeFields({ ...prepared, deadlineMs: leftMs(deadlineAtMs) }, writeRequest),
     readPage,
   );
 }
 
 function writeRequest(sink: FieldSink, prepared: Prepared & { readonly deadlineMs: number }): void {
   const { request } = prepared;
+  const { limit, responseBytesMax } = request;
   sink.varint(1, CONTRACT_VERSION);
   sink.bytes(2, prepared.tenantId);
   sink.bytes(3, prepared.conversationId);
   if (request.direction === 'newer') sink.varint(4, HistoryDirection.NEWER);
   sink.varint(5, request.anchor);
-  sink.varint(6, request.limit === undefined ? undefined : Math.floor(request.limit));
+  sink.varint(6, limit);
   sink.varint(7, prepared.deadlineMs);
-  sink.varint(8, request.responseBytesMax === undefined ? undefined : Math.floor(request.responseBytesMax));
+  sink.varint(8, responseBytesMax && Math.floor(Math.min(responseBytesMax, RESPONSE_BYTES_MAX)));
   if (request.wantReceipt === true) sink.varint(9, 1);
 }
 
@@ -159,28 +158,28 @@ function readPage(bytes: Uint8Array): HistoryPage {
 }
 
 function readEntry(reader: WireReader) {
-  const entry = { code: 0, body: 0, seq: 0n, messageId: new Uint8Array(0) };
+  const entry: { code: number; body: number; seq: bigint; messageId: Uint8Array } = {
+    code: 0,
+    body: 0,
+    seq: 0n,
+    messageId: new Uint8Array(0),
+  };
   for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
     if (tag === tagOf(1, VARINT)) entry.code = reader.uint32();
     else if (tag === tagOf(2, VARINT)) entry.body = reader.uint32();
     else if (tag === tagOf(4, VARINT)) entry.seq = uint64(reader);
-    else if (tag === tagOf(5, BYTES)) entry.messageId = Uint8Array.from(reader.view());
+    else if (tag === tagOf(5, BYTES)) entry.messageId = reader.view();
     else reader.skip(tag);
   }
   return entry;
 }
 
 function settled(entry: ReturnType<typeof readEntry>, bodies: readonly Uint8Array[]): HistoryEntry {
-  const { code, seq, messageId } = entry;
-  const hasBody = code === ResultCode.OK || code === ResultCode.RECALLED;
-  if (code === ResultCode.PENDING || messageId.length !== ID_BYTES || hasBody !== entry.body > 0) {
-    throw protocolError('an entry that is not settled');
-  }
-  const body = hasBody ? bodies[entry.body - 1] : undefined;
-  if (hasBody && body === undefined) throw protocolError('a body that is not there');
-  // A code that this client does not know reads as UNAVAILABLE (the contract's compatibility rule).
-  const result = code > ResultCode.INVALID ? 'UNAVAILABLE' : (resultName(code) as ResultName);
-  return { seq, messageId, result, body };
+  const result = settledName(entry.code);
+  if (hasBody(entry.code) !== entry.body > 0) throw protocolError('an entry that is not settled');
+  const body = entry.body > 0 ? bodies[entry.body - 1] : undefined;
+  if (hasBody(entry.code) && body === undefined) throw protocolError('a body that is not there');
+  return { seq: entry.seq, messageId: responseId(entry.messageId), result, body };
 }
 
 function readHole(reader: WireReader): HistoryHole {

@@ -11,6 +11,7 @@ import type { ResultName } from './join-result.js';
 import { postMessage } from './post-message.js';
 import { protocolError } from './protocol-error.js';
 import {
+  checkCount,
   hasBody,
   leftMs,
   messageIdBytes,
@@ -76,7 +77,7 @@ export function detailMessage(request: MessageRequest, deadlineAtMs: number): Me
   if (typeof seq !== 'bigint') throw new TypeError('seq must be a bigint');
   if (!isSeq(seq)) throw new MailjoinError('SEQ_RANGE', 'seq');
   checkAmount(request.deadlineMs, 'deadlineMs');
-  checkAmount(reactors?.limit, 'reactors.limit');
+  checkCount(reactors?.limit, 'reactors.limit');
   return postMessage(
     '/v1/message',
     () =>
@@ -90,7 +91,7 @@ export function detailMessage(request: MessageRequest, deadlineAtMs: number): Me
         sink.varint(7, deadlineMs);
         if (reactors === undefined) return;
         sink.varint(8, 1);
-        sink.varint(9, reactors.limit === undefined ? undefined : Math.ceil(reactors.limit));
+        sink.varint(9, reactors.limit);
         sink.bytes(10, after);
         sink.text(11, reactors.reactionKey);
       }),

@@ -40,6 +40,13 @@ function required(bytes: Uint8Array | undefined, name: string): Uint8Array {
   return bytes;
 }
 
+/** A TypeError for a count that is none. */
+export function checkCount(value: number | undefined, name: string): void {
+  if (value !== undefined && !(Number.isSafeInteger(value) && value >= 1)) {
+    throw new TypeError(`${name} must be a whole number from 1`);
+  }
+}
+
 /** What is left of a deadline on performance.now(), for the sidecar. */
 export function leftMs(deadlineAtMs: number): number {
   return Math.min(Math.max(1, Math.floor(deadlineAtMs - performance.now())), DEADLINE_MS_MAX);

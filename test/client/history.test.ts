@@ -38,6 +38,22 @@ describe('client.history', () => {
     });
   });
 
+  it('refuses a limit that is no whole number from 1, and takes any that is', async () => {
+    const { conversationId } = written;
+    for (const limit of [0, 0.5, 1.5, -1, Number.NaN, Number.POSITIVE_INFINITY, 1e300]) {
+      const asked = under.client.history({ tenantId: TENANT, conversationId, limit });
+      await expect(asked, String(limit)).rejects.toThrow('limit must be a whole number from 1');
+    }
+    const all = under.client.history({ tenantId: TENANT, conversationId, limit: Number.MAX_SAFE_INTEGER });
+    expect((await all).entries).toHaveLength(10);
+  });
+
+  it('takes bytes of bodies beyond all bounds as the most that there are', async () => {
+    const { conversationId } = written;
+    const page = await under.client.history({ tenantId: TENANT, conversationId, responseBytesMax: 2 ** 64 });
+    expect(page.entries.map(({ result }) => result)).toEqual(Array(10).fill('OK'));
+  });
+
   it('answers the newest page, opened, and the next one by its anchor', async () => {
     const { conversationId, messages } = written;
     const newest = await under.client.history({

@@ -33,7 +33,10 @@ describe('client.message with reactors', () => {
     const { ask } = await reacted(0);
     const malformed = { code: 'REQUEST_MALFORMED' };
     await expect(under.client.message({ ...ask, reactors: { after: 'x' } })).rejects.toMatchObject(malformed);
-    await expect(under.client.message({ ...ask, reactors: { limit: 0 } })).rejects.toThrow(TypeError);
+    for (const limit of [0, 0.5, 1.5, -1, Number.NaN, Number.POSITIVE_INFINITY, 1e300]) {
+      const asked = under.client.message({ ...ask, reactors: { limit } });
+      await expect(asked, String(limit)).rejects.toThrow('reactors.limit must be a whole number from 1');
+    }
   });
 
   it('tells nothing of reactors when nobody asks, and nobody when nobody reacted', async () => {
