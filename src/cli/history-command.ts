@@ -140,17 +140,13 @@ async function walk(
   let page: ShownPage;
   for (let read = 1; ; read++) {
     try {
-      page = await source.page({ ...request, anchor });
+      page = await pageThatGoesOn(source, { ...request, anchor });
     } catch (error) {
       if (read > 1 && anchor !== undefined) tell(`To go on from here: ${nextCommand(invocation, anchor)}`);
       throw error;
     }
     showMessages(invocation, page, request.newer);
     shown += page.entries.length;
-    // Without a place to go on the deadline came before anything was looked at.
-    if (page.hasMore && page.nextAnchor === undefined) {
-      throw new MailjoinError('STORE_UNAVAILABLE', 'no answer within the deadline');
-    }
     const isHole = page.hole !== undefined;
     const next = page.hole?.continueAnchor ?? page.nextAnchor;
     if (next === undefined || signal.aborted) break;
@@ -165,6 +161,16 @@ async function walk(
     if (read % PAGES_PER_NOTICE === 0) tell(`${shown} messages so far, now at seq ${anchor}`);
   }
   tellEnd(invocation, request, page, shown);
+}
+
+/** A sidecar of another version may answer with a page that leads nowhere else: asking for it again might never end. */
+async function pageThatGoesOn(source: HistorySource, request: PageRequest): Promise<ShownPage> {
+  const page = await source.page(request);
+  const { entries, hasMore, nextAnchor } = page;
+  if (hasMore && entries.length === 0 && (nextAnchor === undefined || nextAnchor === request.anchor)) {
+    throw new MailjoinError('STORE_UNAVAILABLE', 'nothing was read within the deadline; try again');
+  }
+  return page;
 }
 
 function showMessages({ options, terminal, print }: Invocation, page: ShownPage, newer: boolean): void {

@@ -8,7 +8,7 @@ import type { JoinOutcome } from './join-outcome.js';
 export interface HistoryOutcome extends JoinOutcome {
   /** Exact, but for DEADLINE, where it is true because nobody knows (D3). */
   readonly hasMore: boolean;
-  /** The exclusive anchor of the next page in this direction; only with hasMore. */
+  /** The exclusive anchor of the next page in this direction, another one than was asked for; exactly with hasMore. */
   readonly nextAnchor: bigint | undefined;
   readonly stop: HistoryStop;
   /** Only with HOLE. */

@@ -4,7 +4,8 @@
  * Each message is asked for with its row's revision as a floor: a cached body at or above it is used, a row above what is
  * cached is opened and published, and events of the log count as for any join. So a page mixes cached and read messages
  * and never shows less than it has read. Which messages a page has is decided by the rows alone: none is skipped or
- * repeated at a seam. Owner: the main thread. Fails as a whole with what the store fails with.
+ * repeated at a seam. Owner: the main thread. Fails as a whole with what the store fails with, and with STORE_UNAVAILABLE
+ * where the deadline came before it got anywhere: so whoever goes from page to page always goes on.
  */
 import { strict as assert } from 'node:assert';
 import type { HistoryOutcome } from '../codec/history-outcome.js';
@@ -22,7 +23,8 @@ import { isSeq } from '../domain/seq.js';
 import type { GivenRows } from '../join/joiner.js';
 import { ReadGate } from '../join/read-gate.js';
 import { type HistoryAlert, type WalkEnd, walk } from './bucket-walk.js';
-import { type PageContext, PageReads, PastDeadline } from './page-reads.js';
+import { type PageContext, PageReads } from './page-reads.js';
+import { asUnavailable } from './read-deadline.js';
 
 /** What turns rows into bodies; src/join's Joiner. */
 export interface RowJoiner {
@@ -70,13 +72,16 @@ export class HistoryReader {
     try {
       end = await walk(reads, await reads.readHead(), onAlert);
     } catch (error) {
-      if (!(error instanceof PastDeadline)) throw error;
-      throw new MailjoinError('STORE_UNAVAILABLE', 'no answer within the deadline', { cause: error });
+      throw asUnavailable(error);
     } finally {
       reads.close();
     }
     const readMs = clock.nowMs() - startedMs;
     const shown = reads.visible.slice(0, request.limit);
+    const place = placeOf(request, shown, end);
+    if (end.stop === HistoryStop.DEADLINE && !hasGoneOn(request, reads, place)) {
+      throw new MailjoinError('STORE_UNAVAILABLE', 'the store has brought nothing within the deadline');
+    }
     const outcome = await joiner.join(
       joinRequestOf(request, shown, reads.rows, Math.max(0, request.deadlineMs - readMs)),
       decodeMicros,
@@ -91,15 +96,27 @@ export class HistoryReader {
     receipt.rowBytes += reads.cost.bytes;
     receipt.readMicros += readMs * 1000;
     receipt.totalMicros += readMs * 1000;
-    return { ...outcome, ...placeOf(request, shown, end) };
+    return { ...outcome, ...place };
   }
+}
+
+type Place = Pick<HistoryOutcome, 'hasMore' | 'nextAnchor' | 'stop' | 'hole'>;
+
+/** Whether a page that its deadline cut short has looked at anything, and the next one begins elsewhere. */
+function hasGoneOn(
+  request: HistoryPageRequest,
+  { visible, cost }: PageReads,
+  { nextAnchor }: Place,
+): boolean {
+  if (visible.length > 0) return true;
+  return cost.recordStatements > 0 && nextAnchor !== undefined && nextAnchor !== request.anchor;
 }
 
 function placeOf(
   { direction }: HistoryPageRequest,
   shown: readonly MessageRecord[],
   { stop, hole, reached }: WalkEnd,
-): Pick<HistoryOutcome, 'hasMore' | 'nextAnchor' | 'stop' | 'hole'> {
+): Place {
   if (stop === HistoryStop.LIMIT) return { hasMore: true, nextAnchor: shown.at(-1)?.seq, stop, hole };
   if (stop !== HistoryStop.DEADLINE) return { hasMore: false, nextAnchor: undefined, stop, hole };
   if (reached === undefined) return { hasMore: true, nextAnchor: undefined, stop, hole };

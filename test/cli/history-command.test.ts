@@ -6,90 +6,15 @@ import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startSidecar } from '../../src/cli/compose.js';
 import { JsonLog } from '../../src/cli/log.js';
-import { runProgram } from '../../src/cli/program.js';
 import { settingsWith } from '../../src/cli/settings.js';
 import { systemClock } from '../../src/cli/system-clock.js';
-import type { Terminal } from '../../src/cli/terminal.js';
 import { conversationIdOf, formatUuid, parseUuid, tenantIdOf } from '../../src/domain/ids.js';
 import { openEmbedded } from '../../src/embedded/open-embedded.js';
 import { makeKeyspace } from '../cql/cassandra-under-test.js';
 import { describeWithCassandra } from '../services/cassandra.js';
-import { activity, bareRecord, life, message, somewhere, user } from '../stores/fixtures.js';
-import {
-  messageJson,
-  operandsOf,
-  type ProgramUnderTest,
-  programUnderTest,
-  run,
-  TENANT,
-} from './write-program.js';
-
-const OF_TENANT = ['--tenant', TENANT];
-
-async function committed(program: ProgramUnderTest, conversation: string, texts: readonly string[]) {
-  const items = texts.map((payload_text) => messageJson({ conversation_id: conversation, payload_text }));
-  const { rows, errors } = await program.run(['commit', '--json'], items);
-  if (rows.length !== texts.length) throw new Error(errors);
-  return rows;
-}
-
-const letters = (count: number) => Array.from({ length: count }, (_, at) => `text-${at + 1}`);
-const seqsIn = (out: string) => [...out.matchAll(/^(\d+) {2}/gm)].map(([, seq]) => Number(seq));
-
-/** Rows without content, at these rising seqs of a new conversation of TENANT, and its head. */
-async function rowsAt(program: ProgramUnderTest, seqs: readonly bigint[]): Promise<string> {
-  const conversation = randomUUID();
-  const tenantId = tenantIdOf(parseUuid(TENANT) as Uint8Array);
-  const conversationId = conversationIdOf(parseUuid(conversation) as Uint8Array);
-  if (tenantId === undefined || conversationId === undefined) throw new Error('no ids');
-  // The first run makes the store and its key.
-  if (!existsSync(program.dataDir)) await committed(program, randomUUID(), ['first']);
-  const opened = await openEmbedded(program.dataDir, systemClock);
-  for (const seq of seqs) {
-    await opened.store.insertRecord({ tenantId, conversationId, seq }, bareRecord(seq), life());
-  }
-  await opened.writes.writeHead(tenantId, conversationId, {
-    latestSeq: seqs.at(-1) as bigint,
-    lastMessageId: message(),
-    lastActivityId: activity(),
-    lastSenderId: user(),
-    preview: undefined,
-    updatedAtMs: BigInt(Date.now()),
-    fencingEpoch: 1n,
-    headVersion: 1n,
-  });
-  await opened.close();
-  return conversation;
-}
-
-/** The words of the next command, where one was printed last. */
-function nextWords(out: string): string[] | undefined {
-  const found = /mailjoin (history .*)$/.exec(out);
-  return found?.[1]?.split(' ');
-}
-
-function terminalWith(answers: boolean[], columns = 200): Terminal & { readonly asked: string[] } {
-  const asked: string[] = [];
-  return {
-    columns,
-    asked,
-    askToGoOn: async (line) => {
-      asked.push(line);
-      return answers.shift() ?? false;
-    },
-  };
-}
-
-async function runOn(terminal: Terminal, { dataDir }: ProgramUnderTest, words: readonly string[]) {
-  const out: string[] = [];
-  const exitCode = await runProgram(words, {
-    environment: { MAILJOIN_DATA_DIR: dataDir, MAILJOIN_LOG_LEVEL: 'error' },
-    terminal,
-    print: (line) => out.push(line),
-    printError: (line) => out.push(line),
-  });
-  return { exitCode, out: out.join('\n') };
-}
+import { bareRecord, life, somewhere } from '../stores/fixtures.js';
+import { committed, letters, nextWords, OF_TENANT, rowsAt, seqsIn } from './history-program.js';
+import { operandsOf, programUnderTest, run, TENANT } from './write-program.js';
 
 describe('what is refused', () => {
   const id = randomUUID();
@@ -235,49 +160,6 @@ describe('history', () => {
   }, 60_000);
 });
 
-describe('on a terminal', () => {
-  it('asks after each page, goes on, and stops where the person does', async () => {
-    const program = programUnderTest();
-    const conversation = randomUUID();
-    await committed(program, conversation, letters(5));
-    const words = ['history', conversation, ...OF_TENANT, '--limit', '2'];
-    const toEnd = terminalWith([true, true]);
-    expect(seqsIn((await runOn(toEnd, program, words)).out)).toEqual([4, 5, 2, 3, 1]);
-    expect(toEnd.asked).toHaveLength(2);
-    const quits = await runOn(terminalWith([false]), program, words);
-    expect([quits.exitCode, seqsIn(quits.out)]).toEqual([0, [4, 5]]);
-    expect(nextWords(quits.out)).toContain('--anchor');
-    const machine = terminalWith([]);
-    await runOn(machine, program, [...words, '--json']);
-    expect(machine.asked).toEqual([]);
-  });
-
-  it('S-3 names a hole in the prompt and goes on behind it when told to', async () => {
-    const program = programUnderTest();
-    const conversation = await rowsAt(program, [1n, 50_000n]);
-    const terminal = terminalWith([true, true]);
-    const { out } = await runOn(terminal, program, [
-      'history',
-      conversation,
-      ...OF_TENANT,
-      '--anchor',
-      '50001',
-    ]);
-    expect(seqsIn(out)).toEqual([50_000, 1]);
-    expect(terminal.asked[0]).toContain('hole from seq 49999');
-  });
-
-  it('no line of a message is wider than a narrow terminal', async () => {
-    const program = programUnderTest();
-    const conversation = randomUUID();
-    await committed(program, conversation, ['long '.repeat(40)]);
-    const words = ['history', conversation, ...OF_TENANT, '--content'];
-    const { out } = await runOn(terminalWith([], 30), program, words);
-    expect(Math.max(...out.split('\n').map((line) => line.length))).toBe(30);
-    expect(out.replaceAll(/\n {2}/g, '')).toContain('long '.repeat(40).trimEnd());
-  });
-});
-
 it('--via-socket shows what a sidecar serves', async () => {
   const program = programUnderTest();
   const conversation = randomUUID();
@@ -294,21 +176,6 @@ it('--via-socket shows what a sidecar serves', async () => {
   const next = nextWords(served.out);
   expect(next).toContain('--via-socket');
   expect(seqsIn((await program.run(next ?? [])).out)).toEqual([1]);
-});
-
-it('a walk that fails on its way says where it goes on', async () => {
-  const program = programUnderTest();
-  const conversation = randomUUID();
-  await committed(program, conversation, letters(3));
-  const socket = path.join(program.directory, 's');
-  const settings = settingsWith({ dataDir: program.dataDir, socket, workers: 1, cacheBytes: 1_048_576 });
-  const sidecar = await startSidecar(settings, new JsonLog('error'));
-  const terminal: Terminal = { columns: 200, askToGoOn: async () => (await sidecar.stop(0)) >= 0 };
-  const words = ['history', conversation, ...OF_TENANT, '--limit', '2', '--via-socket', '--socket', socket];
-  const { exitCode, out } = await runOn(terminal, program, words);
-  expect([exitCode, seqsIn(out)]).toEqual([1, [2, 3]]);
-  expect(out).toMatch(/To go on from here: mailjoin history .* --anchor 2 .*--via-socket/);
-  expect(out).toMatch(/CLIENT_(CONNECT|DISCONNECTED)/);
 });
 
 describeWithCassandra('history on Cassandra', (server) => {

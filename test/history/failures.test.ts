@@ -53,7 +53,7 @@ it('a page that its deadline cuts short keeps what it has and says where to go o
   const seqs = [5n, 6n, 4096n + 7n, 4096n + 8n];
   const place = await put(seqs, 4096n + 8n);
   world.buckets.silentFrom = 1;
-  const cut = await world.page(place, { anchor: 4096n + 9n, deadlineMs: 100 });
+  const cut = await world.page(place, { anchor: 4096n + 9n, deadlineMs: 1_000 });
   expect(cut).toMatchObject({ hasMore: true, stop: HistoryStop.DEADLINE, nextAnchor: 4096n });
   expect(cut.seqs).toEqual([4096n + 8n, 4096n + 7n]);
   world.buckets.silentFrom = Number.POSITIVE_INFINITY;
@@ -66,18 +66,46 @@ it('a deadline inside a bucket goes on behind the last message found there, both
   await putMessages(opened.stores, place, span(1n, 902n), stateOf);
   await putHead(opened.stores, place, 902n);
   world.buckets.silentFrom = 1;
-  const older = await world.page(place, { anchor: 1000n, limit: 5, deadlineMs: 100 });
+  const older = await world.page(place, { anchor: 1000n, limit: 5, deadlineMs: 1_000 });
   expect(older).toMatchObject({ seqs: [902n, 901n, 900n], hasMore: true, nextAnchor: 900n });
   world.buckets.silentFrom = 3;
-  const newer = await world.page(place, { anchor: 0n, newer: true, limit: 5, deadlineMs: 100 });
+  const newer = await world.page(place, { anchor: 0n, newer: true, limit: 5, deadlineMs: 1_000 });
   expect(newer).toMatchObject({ seqs: [1n, 2n, 3n], hasMore: true, nextAnchor: 3n });
 });
 
-it('a newest page whose beginning is not found in time says to ask the same again', async () => {
-  const place = await put([1n], 1n);
-  world.buckets.silentFrom = 0;
-  const page = await world.page(place, { deadlineMs: 50 });
-  expect(page).toMatchObject({ seqs: [], hasMore: true, nextAnchor: undefined, stop: HistoryStop.DEADLINE });
+it.each([
+  ['the newest', {}],
+  ['an older', { anchor: 4096n + 9n }],
+  ['the first', { newer: true }],
+  ['a newer', { newer: true, anchor: 6n }],
+])(
+  '%s page whose bucket is not read in time has gone nowhere: unavailable, no page to go on from',
+  async (_name, ask) => {
+    const place = newPlace();
+    await putMessages(opened.stores, place, [7n, 8n]);
+    await putHead(opened.stores, place, 8n, 5n);
+    world.buckets.silentFrom = 0;
+    const page = world.page(place, { ...ask, deadlineMs: 50 });
+    await expect(page).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: true });
+  },
+);
+
+it('nor has one that met only messages that are not shown, in a bucket that it could not read to its end', async () => {
+  const place = newPlace();
+  await putMessages(opened.stores, place, span(1n, 8n), () => MessageState.DELETED);
+  await putHead(opened.stores, place, 8n);
+  world.buckets.silentFrom = 1;
+  const page = world.page(place, { anchor: 9n, limit: 1, deadlineMs: 50 });
+  await expect(page).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+});
+
+it('a page that crossed an empty bucket before its deadline has nothing to show and goes on elsewhere', async () => {
+  const place = await put([5n], 4096n + 8n);
+  world.buckets.silentFrom = 1;
+  const cut = await world.page(place, { anchor: 4096n + 9n, deadlineMs: 1_000 });
+  expect(cut).toMatchObject({ seqs: [], hasMore: true, stop: HistoryStop.DEADLINE, nextAnchor: 4096n });
+  world.buckets.silentFrom = Number.POSITIVE_INFINITY;
+  expect((await world.page(place, { anchor: cut.nextAnchor })).seqs).toEqual([5n]);
 });
 
 it('what the response has no room for is DEFERRED, and stays on the page', async () => {
