@@ -2,6 +2,7 @@
  * Messages of a history page as lines for people and as objects for machines. Content only where it was asked for: what
  * an operator sees by default holds nothing that a user wrote. Pure.
  */
+import stringWidth from 'string-width';
 import type { HistoryEntry } from '../client/history-call.js';
 import { decodeMessageBody } from '../client/message-body.js';
 import type { MessageBody } from '../codec/message-body.js';
@@ -10,6 +11,8 @@ import { MessageState } from '../domain/message.js';
 import { visibleText } from './visible-text.js';
 
 const INDENT = '  ';
+const CHARACTERS = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+const CHARACTER_COLUMNS_MAX = 2;
 const STRICT_TEXT = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** One message: seq, time, sender, state or result, size, reactions; with `withContent` its text behind them. */
@@ -83,12 +86,25 @@ function dateText(epochMs: bigint): string {
   return Number.isNaN(date.getTime()) ? 'no date' : date.toISOString();
 }
 
-/** Lines of at most `columns` characters, the further ones indented: a terminal then breaks none by itself. */
+/**
+ * Lines of at most `columns` columns, the further ones indented: a terminal then breaks none by itself. What a reader takes
+ * for one character is never torn apart, and may be two columns wide (East Asian letters, emoji).
+ */
 export function folded(text: string, columns: number): string {
-  const characters = [...text];
-  const width = Math.max(columns, INDENT.length + 1);
-  if (characters.length <= width) return text;
-  const lines = [characters.splice(0, width).join('')];
-  while (characters.length > 0) lines.push(INDENT + characters.splice(0, width - INDENT.length).join(''));
+  const width = Math.max(columns, INDENT.length + CHARACTER_COLUMNS_MAX);
+  const lines: string[] = [];
+  let line = '';
+  let used = 0;
+  for (const { segment } of CHARACTERS.segment(text)) {
+    const wanted = stringWidth(segment);
+    if (used + wanted > width) {
+      lines.push(line);
+      line = INDENT;
+      used = INDENT.length;
+    }
+    line += segment;
+    used += wanted;
+  }
+  lines.push(line);
   return lines.join('\n');
 }

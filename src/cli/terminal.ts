@@ -9,8 +9,8 @@ export interface KeyInput {
   setRawMode?(raw: boolean): unknown;
   resume(): unknown;
   pause(): unknown;
-  on(event: 'data' | 'end', listener: (chunk: Uint8Array) => void): unknown;
-  removeListener(event: 'data' | 'end', listener: (chunk: Uint8Array) => void): unknown;
+  on(event: 'data' | 'end' | 'error', listener: (chunk: Uint8Array) => void): unknown;
+  removeListener(event: 'data' | 'end' | 'error', listener: (chunk: Uint8Array) => void): unknown;
 }
 
 /** What is used of standard output. */
@@ -22,13 +22,17 @@ export interface ScreenOutput {
 
 export interface Terminal {
   readonly columns: number;
-  /** Shows a line, waits for a key, and takes the line away. True: go on; false: quit, Ctrl-C, the end, or the signal. */
+  /**
+   * Shows a line, waits for a key, and takes the line away. True: go on; false: quit, Ctrl-C, the end, the signal, or a
+   * terminal that is gone.
+   */
   askToGoOn(line: string, signal: AbortSignal): Promise<boolean>;
 }
 
 const COLUMNS_DEFAULT = 80;
 const GO_ON = new Set([' ', '\r', '\n']);
-const QUIT = new Set(['q', 'Q', '\u0003', '\u0004', '\u001b']);
+// Escape is not among them: arrow and function keys begin with it too.
+const QUIT = new Set(['q', 'Q', '\u0003', '\u0004']);
 
 /** Undefined unless both ends are a terminal. */
 export function terminalOf(input: KeyInput, output: ScreenOutput): Terminal | undefined {
@@ -65,6 +69,7 @@ async function goOn(input: KeyInput, signal: AbortSignal, ask: () => void): Prom
   if (signal.aborted) return false;
   input.on('data', onData);
   input.on('end', quit);
+  input.on('error', quit);
   signal.addEventListener('abort', quit);
   try {
     input.setRawMode?.(true);
@@ -77,6 +82,8 @@ async function goOn(input: KeyInput, signal: AbortSignal, ask: () => void): Prom
     input.pause();
     input.removeListener('data', onData);
     input.removeListener('end', quit);
+    // Last of the input's: a terminal that is gone fails at leaving raw mode as well.
+    input.removeListener('error', quit);
     signal.removeEventListener('abort', quit);
   }
 }

@@ -7,10 +7,11 @@ class Keyboard extends EventEmitter {
   isTTY = true;
   raw = false;
   flowing = false;
-  rawFails = false;
+  isGone = false;
   setRawMode(raw: boolean): void {
-    if (this.rawFails && raw) throw new Error('EIO');
     this.raw = raw;
+    // As Node tells it.
+    if (this.isGone) this.emit('error', new Error('EIO'));
   }
   resume(): void {
     this.flowing = true;
@@ -71,11 +72,35 @@ describe('terminalOf', () => {
     expect(all.isRestored()).toBe(true);
   });
 
-  it('restores the terminal also when raw mode fails', async () => {
-    const { keyboard, terminal, stop, isRestored } = parts();
-    keyboard.rawFails = true;
-    await expect(terminal.askToGoOn('?', stop.signal)).rejects.toThrow('EIO');
-    expect(isRestored()).toBe(true);
+  it.each([
+    ['an arrow key', ['\u001b[A']],
+    ['an arrow key in pieces', ['\u001b', '[A']],
+    ['a function key', ['\u001bOP']],
+    ['Alt and q', ['\u001bq']],
+  ])('%s neither quits nor goes on', async (_name, chunks) => {
+    const { keyboard, terminal, stop } = parts();
+    let answered = false;
+    const answer = terminal.askToGoOn('?', stop.signal).finally(() => {
+      answered = true;
+    });
+    for (const chunk of chunks) keyboard.emit('data', Buffer.from(chunk));
+    await new Promise(setImmediate);
+    expect(answered).toBe(false);
+    keyboard.emit('data', Buffer.from(' '));
+    expect(await answer).toBe(true);
+  });
+
+  it('a terminal that hangs up while it waits, or before, quits: no error is left uncaught', async () => {
+    const hangsUp = parts();
+    const answer = hangsUp.terminal.askToGoOn('?', hangsUp.stop.signal);
+    hangsUp.keyboard.isGone = true;
+    hangsUp.keyboard.emit('error', new Error('EIO'));
+    expect(await answer).toBe(false);
+    expect(hangsUp.isRestored()).toBe(true);
+    const gone = parts();
+    gone.keyboard.isGone = true;
+    expect(await gone.terminal.askToGoOn('?', gone.stop.signal)).toBe(false);
+    expect(gone.isRestored()).toBe(true);
   });
 
   it('cuts the prompt one short of the columns', async () => {
