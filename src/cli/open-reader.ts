@@ -1,8 +1,8 @@
 /**
  * Wires what a command needs to read messages by itself, without a sidecar: stores that exist, keys, a cache as small as
- * it may be (a command meets each message once), one thread. Nothing is made that is not there. Keys destroyed meanwhile
- * are noticed when the cached key's time is over (R6.2): such a process ends soon. Parts are closed in reverse order of
- * their making, also when a later one fails.
+ * it may be (a command meets each message once), one thread. Nothing is made that is not there. A person may look at a
+ * page for hours, so an opened key is kept no longer than a sidecar takes to learn of its destruction (B37): no watcher is
+ * needed. Parts are closed in reverse order of their making, also when a later one fails.
  */
 import { RegionBodyCache } from '../cache/body-cache.js';
 import { Region } from '../cache/region.js';
@@ -50,7 +50,8 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Rea
   closers.add(() => kek.fill(0));
   const stores = await openExistingStores(settings, clock);
   closers.add(() => stores.close());
-  const { dekCacheTtlMs: ttlMs, unwrapTimeoutMs } = settings;
+  const { dekCacheTtlMs, keyPollMs, unwrapTimeoutMs } = settings;
+  const ttlMs = Math.min(dekCacheTtlMs, keyPollMs);
   const provider = new LocalKeyProvider(stores.keys, kek);
   const keyring = new DekCache({ provider, clock, ttlMs, unwrapTimeoutMs });
   closers.add(() => keyring.close());
