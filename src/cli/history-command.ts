@@ -7,7 +7,7 @@ import { MailjoinError } from '../domain/errors.js';
 import { formatUuid } from '../domain/ids.js';
 import { HISTORY_LIMIT_DEFAULT, HISTORY_LIMIT_MAX } from '../domain/limits.js';
 import { parseSeq, SEQ_MAX } from '../domain/seq.js';
-import { toConversationId, toTenantId } from './caller-ids.js';
+import { toConversationId } from './caller-ids.js';
 import { type Command, CQL_SETTINGS, ExitCode, type Invocation, JSON_OPTION } from './command.js';
 import type { CommandOption } from './command-line.js';
 import { folded, historyJson, historyLine } from './history-lines.js';
@@ -21,13 +21,9 @@ import {
 import { numberOption } from './number-option.js';
 import { flagOf, type SettingName, settingOf } from './settings.js';
 import { stopSignal } from './stop-signal.js';
+import { requiredTenant, tenantOption } from './tenant-option.js';
 import { UsageError } from './usage-error.js';
 
-const TENANT: CommandOption = {
-  flag: 'tenant',
-  placeholder: 'uuid',
-  meaning: 'The tenant whose conversation it is. Must be given.',
-};
 const ANCHOR: CommandOption = {
   flag: 'anchor',
   placeholder: 'seq',
@@ -81,19 +77,18 @@ export const historyCommand: Command = {
   operandCountMax: 1,
   summary: 'Show a conversation page by page.',
   settings: HISTORY_SETTINGS,
-  options: [TENANT, ANCHOR, ...KEPT],
+  options: [tenantOption('conversation'), ANCHOR, ...KEPT],
   run: history,
 };
 
 async function history(invocation: Invocation): Promise<ExitCode> {
   const { settings, options, operands, log } = invocation;
-  const tenant = options.get(TENANT.flag);
-  if (tenant === undefined) throw new UsageError('history needs --tenant');
+  const tenantId = requiredTenant(options, 'history');
   if (options.has(ALL.flag) && options.has(PAGES.flag)) {
     throw new UsageError('--all and --pages cannot be given together');
   }
   const request: PageRequest = {
-    tenantId: toTenantId(tenant, '--tenant'),
+    tenantId,
     conversationId: toConversationId(operands[0] ?? '', 'CONVERSATION'),
     newer: options.has(NEWER.flag),
     anchor: anchorOf(options.get(ANCHOR.flag)),
@@ -216,7 +211,7 @@ function tellEnd(invocation: Invocation, request: PageRequest, page: ShownPage, 
 
 /** What shows the next page: this command with another anchor. Secrets stay in the environment. */
 function nextCommand({ operands, options, settings }: Invocation, anchor: bigint): string {
-  const tenant = toTenantId(options.get(TENANT.flag) ?? '');
+  const tenant = requiredTenant(options, 'history');
   const words = ['mailjoin', 'history', ...operands, '--tenant', formatUuid(tenant)];
   words.push(`--${ANCHOR.flag}`, String(anchor));
   for (const { flag, placeholder } of KEPT) {

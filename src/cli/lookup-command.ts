@@ -4,25 +4,19 @@
  * content that was asked for, is not.
  */
 import { MailjoinError } from '../domain/errors.js';
-import { formatHex, formatUuid, idKeyAt, type MessageId } from '../domain/ids.js';
+import { formatHex, formatUuid, idKeyAt, type MessageId, type TenantId } from '../domain/ids.js';
 import { DEADLINE_MS_MAX } from '../domain/limits.js';
 import type { Coordinates, MessageRecord, ReactionSummary } from '../domain/message.js';
 import { ResultCode, resultName } from '../domain/result.js';
 import { bucketOf } from '../domain/seq.js';
-import { toMessageId, toTenantId } from './caller-ids.js';
+import { toMessageId } from './caller-ids.js';
 import { type Command, CQL_SETTINGS, ExitCode, type Invocation, JSON_OPTION } from './command.js';
 import type { CommandOption } from './command-line.js';
 import { contentFields, type Fields, fieldTable, recordFields, summaryFields } from './message-fields.js';
 import { type OpenedReader, openReader } from './open-reader.js';
 import { openExistingStores, type Stores } from './stores.js';
 import { systemClock } from './system-clock.js';
-import { UsageError } from './usage-error.js';
-
-const TENANT_OPTION: CommandOption = {
-  flag: 'tenant',
-  placeholder: 'uuid',
-  meaning: 'The tenant whose message it is. Must be given.',
-};
+import { requiredTenant, tenantOption } from './tenant-option.js';
 
 const CONTENT_OPTION: CommandOption = {
   flag: 'content',
@@ -36,7 +30,7 @@ export const lookupCommand: Command = {
   operandCountMax: 1,
   summary: 'Find a message by its id alone: where it lies, and what its row says.',
   settings: ['config', 'logLevel', 'store', 'dataDir', ...CQL_SETTINGS, 'kekFile', 'allowUnsealed'],
-  options: [TENANT_OPTION, CONTENT_OPTION, JSON_OPTION],
+  options: [tenantOption('message'), CONTENT_OPTION, JSON_OPTION],
   opensOnRequest: true,
   run: lookup,
 };
@@ -51,9 +45,7 @@ interface Found {
 
 async function lookup(invocation: Invocation): Promise<ExitCode> {
   const { settings, operands, options, log, print } = invocation;
-  const tenant = options.get(TENANT_OPTION.flag);
-  if (tenant === undefined) throw new UsageError('lookup needs --tenant');
-  const tenantId = toTenantId(tenant, '--tenant');
+  const tenantId = requiredTenant(options, 'lookup');
   const messageId = toMessageId(operands[0] ?? '', 'MESSAGE_ID');
   const reader = options.has(CONTENT_OPTION.flag) ? await openReader(settings, log) : undefined;
   const stores = reader?.stores ?? (await openExistingStores(settings, systemClock));
@@ -61,7 +53,7 @@ async function lookup(invocation: Invocation): Promise<ExitCode> {
     const entry = await stores.writes.lookup(tenantId, messageId);
     const found = await look(stores, entry && { tenantId, ...entry }, messageId);
     const content = reader && (await contentOf(reader, found, messageId));
-    const fields = { ...fieldsOf(tenant, messageId, found), ...(content?.fields ?? {}) };
+    const fields = { ...fieldsOf(tenantId, messageId, found), ...(content?.fields ?? {}) };
     const asJson = options.has(JSON_OPTION.flag);
     if (asJson) print(JSON.stringify(fields));
     else if (found.where !== undefined) print(fieldTable('message', fields, systemClock.epochMs()));
@@ -113,11 +105,11 @@ async function look(
   return { where, result: ResultCode.OK, row, summary: summaries[0] };
 }
 
-function fieldsOf(tenant: string, messageId: MessageId, { where, result, row, summary }: Found): Fields {
+function fieldsOf(tenantId: TenantId, messageId: MessageId, { where, result, row, summary }: Found): Fields {
   return {
     found: where !== undefined,
     result: resultName(result),
-    tenant_id: tenant.toLowerCase(),
+    tenant_id: formatUuid(tenantId),
     message_id: formatHex(messageId),
     conversation_id: where && formatUuid(where.conversationId),
     conversation_seq: where?.seq.toString(),
