@@ -7,7 +7,7 @@
  */
 import { MailjoinError } from '../domain/errors.js';
 import { CALIBRATE_BUCKETS_READ_MAX, CALIBRATE_HEADS_MAX, CALIBRATE_SITES_MAX } from '../domain/limits.js';
-import type { MessageRecord } from '../domain/message.js';
+import { contentBytes } from '../domain/message.js';
 import { bucketOf } from '../domain/seq.js';
 import type { HeadListing, WriteStore } from '../domain/write-ports.js';
 import { SITE_ROWS_MIN } from './read-points.js';
@@ -72,8 +72,4 @@ function seqsOf({ head }: ListedHead): bigint {
 function fullestBucket({ latestSeq = 0n, earliestAvailableSeq = 0n }: ListedHead['head']): bigint {
   const newest = bucketOf(latestSeq);
   return newest > bucketOf(earliestAvailableSeq) ? newest - 1n : newest;
-}
-
-function contentBytes({ payload, mediaMetadata, mentionTargets }: MessageRecord): number {
-  return (payload?.length ?? 0) + (mediaMetadata?.length ?? 0) + (mentionTargets?.length ?? 0);
 }

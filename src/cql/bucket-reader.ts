@@ -3,18 +3,18 @@
  *
  * Both tables are asked at once (R4.4), with one LIMIT. A bucket may hold summaries whose messages have expired (they have
  * no TTL, D21), so the summaries' LIMIT may end before the last row does: what is missing is then one further read, bounded
- * by the rows. All pages are followed (B07). Retries nothing; fails with STORE_*.
+ * by the rows. All pages are followed (B07), unless the rows' bytes have reached their bound. Retries nothing; fails with STORE_*.
  */
 import { strict as assert } from 'node:assert';
 import { MailjoinError } from '../domain/errors.js';
 import type { BucketRead, BucketReader, BucketRows } from '../domain/history-ports.js';
 import { PARTITION_ROWS_MAX } from '../domain/limits.js';
-import type { MessageRecord, ReactionSummary } from '../domain/message.js';
+import { contentBytes, type MessageRecord, type ReactionSummary } from '../domain/message.js';
 import type { Clock, ReadCost } from '../domain/ports.js';
 import { assertSeq, bucketOf } from '../domain/seq.js';
 import { RECORD_SELECTION, SUMMARY_SELECTION } from './message-statements.js';
 import { quotedKeyspace } from './options.js';
-import { bound, contentBytes, recordOf, seqOf, summaryOf } from './rows.js';
+import { bound, recordOf, seqOf, summaryOf } from './rows.js';
 import type { CqlPage, CqlRow, CqlSession } from './session.js';
 import type { CqlStatement } from './statement.js';
 
@@ -26,6 +26,14 @@ interface Ordered {
   readonly ascending: CqlStatement;
   readonly descending: CqlStatement;
 }
+
+interface Rows {
+  readonly rows: readonly CqlRow[];
+  /** There are further pages. */
+  readonly isCut: boolean;
+}
+
+const NO_ROWS: Rows = { rows: [], isCut: false };
 
 export class CqlBucketReader implements BucketReader {
   readonly #session: CqlSession;
@@ -46,21 +54,26 @@ export class CqlBucketReader implements BucketReader {
     assert(read.limit >= 1 && read.limit <= PARTITION_ROWS_MAX, 'a bounded read');
     const sentAtMs = this.#clock.nowMs();
     const cost: ReadCost = { recordStatements: 0, summaryStatements: 0, furtherPages: 0, rows: 0, bytes: 0 };
-    const [rows, summaryRows] = await Promise.all([
-      this.#rows(this.#records, read, read.limit, cost),
-      read.withSummaries ? this.#rows(this.#summaries, read, read.limit, cost) : [],
-    ]);
     const records: MessageRecord[] = [];
-    for (const row of rows) {
-      const record = recordOf(row);
-      if (record === undefined) continue;
-      records.push(record);
-      cost.rows++;
-      cost.bytes += contentBytes(record);
-    }
-    const next = rows.length < read.limit ? undefined : behind(read, seqOf(rows[rows.length - 1] as CqlRow));
+    const take = (rows: readonly CqlRow[]): boolean => {
+      for (const row of rows) {
+        const record = recordOf(row);
+        if (record === undefined) continue;
+        records.push(record);
+        cost.rows++;
+        cost.bytes += contentBytes(record);
+      }
+      return cost.bytes < read.bytesMax;
+    };
+    const [{ rows, isCut }, { rows: summaryRows }] = await Promise.all([
+      this.#rows(this.#records, read, read.limit, cost, take),
+      read.withSummaries ? this.#rows(this.#summaries, read, read.limit, cost) : NO_ROWS,
+    ]);
+    const last = rows.at(-1);
+    const isWhole = last === undefined || (rows.length < read.limit && !isCut);
+    const next = isWhole ? undefined : behind(read, seqOf(last));
     const missing = read.withSummaries ? missingSummaries(read, records, summaryRows) : undefined;
-    const rest = missing && (await this.#rows(this.#summaries, missing, PARTITION_ROWS_MAX, cost));
+    const rest = missing && (await this.#rows(this.#summaries, missing, PARTITION_ROWS_MAX, cost)).rows;
     const summaries: ReactionSummary[] = [];
     for (const row of rest === undefined ? summaryRows : [...summaryRows, ...rest]) {
       const summary = summaryOf(row);
@@ -69,19 +82,27 @@ export class CqlBucketReader implements BucketReader {
     return { records, summaries, sentAtMs, cost, next };
   }
 
-  async #rows(both: Ordered, read: BucketRead, limit: number, cost: ReadCost): Promise<readonly CqlRow[]> {
+  /** All pages of a statement, or fewer once `take`, which gets each, wants no more. */
+  async #rows(
+    both: Ordered,
+    read: BucketRead,
+    limit: number,
+    cost: ReadCost,
+    take: (rows: readonly CqlRow[]) => boolean = () => true,
+  ): Promise<Rows> {
     const statement = read.descending ? both.descending : both.ascending;
     const values = [bound(read.tenantId), bound(read.conversationId), read.bucket, read.from, read.to, limit];
     if (both === this.#records) cost.recordStatements++;
     else cost.summaryStatements++;
     let page: CqlPage = await this.#session.execute(statement, values);
     const rows = [...page.rows];
+    let wantsMore = take(page.rows);
     // An empty page is not the end: ScyllaDB sends such pages when it met tombstones.
-    while (page.pageState !== undefined) {
+    while (wantsMore && page.pageState !== undefined && rows.length <= limit) {
       cost.furtherPages++;
       page = await this.#session.execute(statement, values, page.pageState);
       rows.push(...page.rows);
-      if (rows.length > limit) break;
+      wantsMore = take(page.rows);
     }
     if (rows.length > limit) {
       throw new MailjoinError('STORE_CORRUPT', `${statement.table}: more rows than were asked for (R4.2)`);
@@ -94,7 +115,7 @@ export class CqlBucketReader implements BucketReader {
         );
       }
     }
-    return rows;
+    return { rows, isCut: page.pageState !== undefined };
   }
 }
 
@@ -123,7 +144,7 @@ function ordered(keyspace: string, table: string, selection: string): Ordered {
     cql: `SELECT ${selection} FROM ${quotedKeyspace(keyspace)}.${table} WHERE ${RANGE} ORDER BY conversation_seq ${order} LIMIT ?`,
     table,
     shape: 'bucket',
-    access: 'read',
+    access: table === 'message_record' ? 'pages' : 'read',
   });
   return { ascending: select('ASC'), descending: select('DESC') };
 }

@@ -12,6 +12,7 @@ import { MailjoinError } from '../domain/errors.js';
 import { PARTITION_ROWS_MAX } from '../domain/limits.js';
 import {
   type Coordinates,
+  contentBytes,
   type MessageRecord,
   MessageState,
   type ReactionSummary,
@@ -31,16 +32,7 @@ import type { ReadStatement } from '../domain/statement.js';
 import { requireLife, requireSeq } from '../domain/write-checks.js';
 import { requireBucketWidth } from './bucket-width.js';
 import { type MessageStatements, messageStatements, type WriteStatements } from './message-statements.js';
-import {
-  bound,
-  boundDekId,
-  boundKey,
-  boundRecord,
-  contentBytes,
-  recordOf,
-  seqOf,
-  summaryOf,
-} from './rows.js';
+import { bound, boundDekId, boundKey, boundRecord, recordOf, seqOf, summaryOf } from './rows.js';
 import type { CqlPage, CqlRow, CqlSession, CqlValue } from './session.js';
 import type { CqlStatement } from './statement.js';
 

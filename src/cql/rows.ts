@@ -106,13 +106,6 @@ export function recordOf(cqlRow: CqlRow): MessageRecord | undefined {
   };
 }
 
-/** Payload and metadata bytes of a record, for the cost of a read. */
-export function contentBytes(record: MessageRecord): number {
-  return (
-    (record.payload?.length ?? 0) + (record.mediaMetadata?.length ?? 0) + (record.mentionTargets?.length ?? 0)
-  );
-}
-
 /** A row of message_reaction_summary, or undefined without a version: nothing could say what it supersedes (D19). */
 export function summaryOf(cqlRow: CqlRow): ReactionSummary | undefined {
   const row = cqlRow as unknown as SummaryRow; // the selection and the schema fix the types

@@ -13,7 +13,7 @@
  * Fails with STORE_UNAVAILABLE, STORE_REFUSED; while connecting also with TLS_FAILED or CONFIG_INVALID.
  */
 import { Client, policies, type types } from 'cassandra-driver';
-import { STORE_TIMEOUT_MS_DEFAULT } from '../domain/limits.js';
+import { HISTORY_PAGE_ROWS, STORE_TIMEOUT_MS_DEFAULT } from '../domain/limits.js';
 import { nodeTlsOptions } from '../tls/tls-options.js';
 import { connectError } from './connect-error.js';
 import { storeError } from './driver-errors.js';
@@ -98,6 +98,7 @@ class DriverSession implements CqlSession {
     const each = { prepare: true, readTimeout: timeoutMs };
     this.#queryOptions = {
       read: { ...each, isIdempotent: true, consistency: read, fetchSize: PAGE_ROWS },
+      pages: { ...each, isIdempotent: true, consistency: read, fetchSize: HISTORY_PAGE_ROWS },
       serial: { ...each, isIdempotent: true, consistency: serial, fetchSize: PAGE_ROWS },
       write: { ...each, isIdempotent: true, consistency: write },
       conditional: { ...each, isIdempotent: false, consistency: write, serialConsistency: serial },

@@ -14,10 +14,10 @@ export interface CqlStatement {
   readonly table: string;
   readonly shape: StatementShape;
   /**
-   * Chooses the consistency (D24) and whether a repeat is harmless. 'serial' reads what conditional writes decide, and
-   * ends one that is under way.
+   * Chooses the consistency (D24), the rows of a page, and whether a repeat is harmless. 'pages' reads fewer rows at a
+   * time; 'serial' reads what conditional writes decide, and ends one that is under way.
    */
-  readonly access: 'read' | 'serial' | 'write' | 'conditional' | 'ddl';
+  readonly access: 'read' | 'pages' | 'serial' | 'write' | 'conditional' | 'ddl';
 }
 
 /** One request to the store. A statement's first request is the read that S-1 counts; further pages are apart. */

@@ -16,13 +16,15 @@ export interface BucketRead {
   readonly descending: boolean;
   /** Rows of message_record at most, 1 … HISTORY_READ_ROWS_MAX. */
   readonly limit: number;
+  /** Bytes of content (payload, media, mentions) from which on no further page of rows is asked for; the first one is. */
+  readonly bytesMax: number;
   /** Without them only message_record is read: a look whether anything lies there. */
   readonly withSummaries: boolean;
 }
 
 /** The rows of one bounded read, in its order, with the summaries of exactly these rows (R4.4). */
 export interface BucketRows extends GroupRows {
-  /** The seq to go on at in this bucket; undefined when nothing of from … to is left. */
+  /** The seq to go on at in this bucket, behind the limit or bytesMax; undefined when nothing of from … to is left. */
   readonly next: bigint | undefined;
 }
 

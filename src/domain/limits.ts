@@ -54,8 +54,12 @@ export const HISTORY_MAX_EMPTY_BUCKET_SCAN = 8;
 export const HISTORY_EMPTY_ABOVE_HEAD = 2;
 /** Buckets above the head in which the newest page looks for its start; a head further behind is an alert. */
 export const HISTORY_ABOVE_HEAD_MAX = 64;
-/** Rows of a further read of the same bucket, when rows that are not shown have used up the first one. */
+/** Rows of a further read of the same bucket, when rows that are not shown have used up the one before. */
 export const HISTORY_READ_ROWS_MAX = 512;
+/** Rows that history asks the store for at a time: a page of 50 and the look behind it, and the least that large rows bring. */
+export const HISTORY_PAGE_ROWS = 64;
+/** Bytes of a body beside its content, as pages reckon before it is encoded: ids, names, reactions. */
+export const HISTORY_BODY_OVERHEAD_BYTES = 512;
 /** Bounded reads of buckets under way at once; further ones wait. */
 export const HISTORY_READS_MAX = 64;
 

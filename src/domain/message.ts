@@ -82,3 +82,8 @@ export function effectiveState(record: MessageRecord): number {
   if (record.state === MessageState.DELETED) return MessageState.DELETED;
   return record.recallEventSeq !== undefined ? MessageState.RECALLED : record.state;
 }
+
+/** Bytes of what a record carries, each of any size: payload, media, mentions. */
+export function contentBytes({ payload, mediaMetadata, mentionTargets }: MessageRecord): number {
+  return (payload?.length ?? 0) + (mediaMetadata?.length ?? 0) + (mentionTargets?.length ?? 0);
+}

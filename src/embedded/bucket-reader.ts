@@ -6,7 +6,7 @@ import { strict as assert } from 'node:assert';
 import { MailjoinError } from '../domain/errors.js';
 import type { BucketRead, BucketReader, BucketRows } from '../domain/history-ports.js';
 import { PARTITION_ROWS_MAX } from '../domain/limits.js';
-import type { MessageRecord, ReactionSummary } from '../domain/message.js';
+import { contentBytes, type MessageRecord, type ReactionSummary } from '../domain/message.js';
 import type { Clock } from '../domain/ports.js';
 import { assertSeq, bucketOf } from '../domain/seq.js';
 import type { Environment } from './environment.js';
@@ -35,22 +35,22 @@ export class EmbeddedBucketReader implements BucketReader {
     const sentAtMs = this.#clock.nowMs();
     const nowS = Math.floor(this.#clock.epochMs() / 1000);
     return this.#environment.read(() => {
-      const { records, next } = this.#records(read, nowS);
+      const { records, bytes, next } = this.#records(read, nowS);
       const summaries = read.withSummaries ? this.#summaries(read, records, nowS) : [];
-      let bytes = 0;
-      for (const { payload, mediaMetadata, mentionTargets } of records) {
-        bytes += (payload?.length ?? 0) + (mediaMetadata?.length ?? 0) + (mentionTargets?.length ?? 0);
-      }
       const summaryStatements = read.withSummaries ? 1 : 0;
       const cost = { recordStatements: 1, summaryStatements, furtherPages: 0, rows: records.length, bytes };
       return { records, summaries, sentAtMs, cost, next };
     });
   }
 
-  #records(read: BucketRead, nowS: number): { records: MessageRecord[]; next: bigint | undefined } {
+  #records(
+    read: BucketRead,
+    nowS: number,
+  ): { records: MessageRecord[]; bytes: number; next: bigint | undefined } {
     const [start, end] = read.descending ? [read.to, read.from] : [read.from, read.to];
     const key = (seq: bigint): Buffer => rowKey(read.tenantId, read.conversationId, read.bucket, seq);
     const records: MessageRecord[] = [];
+    let bytes = 0;
     for (const entry of this.#environment.records.getRange({
       start: key(start),
       end: key(end),
@@ -64,10 +64,11 @@ export class EmbeddedBucketReader implements BucketReader {
       const record = readRecord(seq, decodeRow(entry.value), nowS);
       if (record === undefined) continue;
       records.push(record);
-      if (records.length < read.limit) continue;
-      return { records, next: seq === end ? undefined : read.descending ? seq - 1n : seq + 1n };
+      bytes += contentBytes(record);
+      if (records.length < read.limit && bytes < read.bytesMax) continue;
+      return { records, bytes, next: seq === end ? undefined : read.descending ? seq - 1n : seq + 1n };
     }
-    return { records, next: undefined };
+    return { records, bytes, next: undefined };
   }
 
   #summaries(read: BucketRead, records: readonly MessageRecord[], nowS: number): ReactionSummary[] {

@@ -54,7 +54,8 @@ class Walk {
   /** E: rows below it are not shown. */
   private readonly lowest: bigint;
   private readonly hasHead: boolean;
-  private readonly headBucket: bigint;
+  /** That of the newest message that is known of: by the head, or by what this walk has found above it. */
+  private headBucket: bigint;
   /** The first seq not looked at yet, in the walk's direction. */
   private at = 0n;
   /** The first seq behind the last message found, or behind the walk's start: where a hole would begin. */
@@ -109,6 +110,7 @@ class Walk {
       const found = await this.reads.takeBucket(bucket, this.fromOf(bucket), this.at, first);
       first = undefined;
       if (this.reads.isFull) return LIMIT;
+      if (found && bucket > this.headBucket) this.headBucket = bucket;
       this.countBucket(found, this.at === lastOf(bucket), -1n);
       if (this.fromOf(bucket) === this.lowest) return END;
       this.at = bucketStart(bucket) - 1n;

@@ -57,17 +57,23 @@ export class HistoryReader {
 
   /**
    * One page. Rejects with STORE_UNAVAILABLE, STORE_REFUSED or STORE_CORRUPT; what keys or workers fail at becomes the
-   * results of the messages concerned. `decodeMicros` and `mayHold`: see Joiner.join.
+   * results of the messages concerned. `decodeMicros` and `mayHold`: see Joiner.join. Once `isWanted` says no, nothing more is
+   * read.
    */
   async page(
     request: HistoryPageRequest,
     decodeMicros = 0,
     mayHold?: (bytes: number) => boolean,
+    isWanted: () => boolean = () => true,
   ): Promise<HistoryOutcome> {
     assert(request.limit >= 1 && request.limit <= HISTORY_LIMIT_MAX, 'codecs lower the limit');
     const { clock, joiner, onAlert } = this.options;
     const startedMs = clock.nowMs();
-    const reads = new PageReads(this.context, request, request.deadlineMs - decodeMicros / 1000);
+    const reads = new PageReads(
+      this.context,
+      { ...request, isWanted },
+      request.deadlineMs - decodeMicros / 1000,
+    );
     let end: WalkEnd;
     try {
       end = await walk(reads, await reads.readHead(), onAlert);
@@ -77,7 +83,7 @@ export class HistoryReader {
       reads.close();
     }
     const readMs = clock.nowMs() - startedMs;
-    const shown = reads.visible.slice(0, request.limit);
+    const { shown } = reads;
     const place = placeOf(request, shown, end);
     if (end.stop === HistoryStop.DEADLINE && !hasGoneOn(request, reads, place)) {
       throw new MailjoinError('STORE_UNAVAILABLE', 'the store has brought nothing within the deadline');

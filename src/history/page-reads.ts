@@ -7,8 +7,8 @@ import { MailjoinError } from '../domain/errors.js';
 import { HistoryDirection } from '../domain/history.js';
 import type { BucketRead, BucketReader, BucketRows } from '../domain/history-ports.js';
 import type { ConversationId, TenantId } from '../domain/ids.js';
-import { FLIGHT_ATTEMPTS_MAX, HISTORY_READ_ROWS_MAX } from '../domain/limits.js';
-import { effectiveState, type MessageRecord, MessageState } from '../domain/message.js';
+import { FLIGHT_ATTEMPTS_MAX, HISTORY_BODY_OVERHEAD_BYTES, HISTORY_READ_ROWS_MAX } from '../domain/limits.js';
+import { contentBytes, effectiveState, type MessageRecord, MessageState } from '../domain/message.js';
 import type { GroupRows } from '../domain/ports.js';
 import { bucketStart } from '../domain/seq.js';
 import type { ConversationHead, HeadStore } from '../domain/write-ports.js';
@@ -30,9 +30,13 @@ export interface PageQuestion {
   readonly direction: HistoryDirection;
   readonly anchor: bigint | undefined;
   readonly limit: number;
+  /** Bytes of bodies in the response: rows beyond are not read, and the page ends. The first message is always shown. */
+  readonly responseBytesMax: number;
+  /** Whether anybody still waits for the page. */
+  readonly isWanted: () => boolean;
 }
 
-/** Thrown by a read that the deadline has overtaken. */
+/** Thrown by a read that the deadline has overtaken, or that nobody waits for any more. */
 export class PastDeadline extends Error {}
 
 export class PageReads {
@@ -45,10 +49,15 @@ export class PageReads {
   private readonly deadline: Promise<never>;
   private readonly timer: NodeJS.Timeout;
   private over = false;
+  /** Messages that the page shows at most: the limit, or as many as the response has room for. */
+  private shownMax: number;
+  /** Of the visible messages' bodies, as far as rows tell. */
+  private bytes = 0;
 
   constructor(context: PageContext, question: PageQuestion, deadlineMs: number) {
     this.context = context;
     this.question = question;
+    this.shownMax = question.limit;
     let expire!: (error: PastDeadline) => void;
     this.deadline = new Promise((_, reject) => {
       expire = reject;
@@ -67,9 +76,14 @@ export class PageReads {
     this.over = true;
   }
 
-  /** True when one message more than the limit was found. */
+  /** True when one message more than the page shows was found. */
   get isFull(): boolean {
-    return this.visible.length > this.question.limit;
+    return this.visible.length > this.shownMax;
+  }
+
+  /** The page's messages. */
+  get shown(): readonly MessageRecord[] {
+    return this.visible.slice(0, this.shownMax);
   }
 
   readHead(): Promise<ConversationHead | undefined> {
@@ -87,13 +101,12 @@ export class PageReads {
 
   /** The first read of a bucket: as many rows as are still wanted, and one more. Nothing is taken over yet. */
   firstRows(bucket: bigint, from: bigint, to: bigint): Promise<BucketRows> {
-    const limit = this.question.limit + 1 - this.visible.length;
-    return this.read({ bucket, from, to, limit, withSummaries: true });
+    return this.read({ bucket, from, to, limit: this.rowsWanted, withSummaries: true });
   }
 
   /**
    * Takes a bucket's messages between two seqs into the page until it is full or the bucket is exhausted; answers whether
-   * there was any. Where rows that are not shown have used up a read, further ones follow, each of many rows.
+   * there was any. Where rows that are not shown, or large ones, have used up a read, further ones follow, each of many rows.
    */
   async takeBucket(bucket: bigint, from: bigint, to: bigint, first?: BucketRows): Promise<boolean> {
     const before = this.visible.length;
@@ -104,6 +117,11 @@ export class PageReads {
       const bounds = this.descends ? { from, to: rows.next } : { from: rows.next, to };
       rows = await this.read({ bucket, ...bounds, limit: HISTORY_READ_ROWS_MAX, withSummaries: true });
     }
+  }
+
+  /** Neither is the deadline past nor has the caller left. */
+  private get goesOn(): boolean {
+    return !this.over && this.question.isWanted();
   }
 
   private get descends(): boolean {
@@ -117,6 +135,9 @@ export class PageReads {
       if (this.isFull) break;
       // Not shown, and so a hole (R4.1: visibility); a recalled one is shown without its content (D12).
       if (effectiveState(record) === MessageState.DELETED) continue;
+      this.bytes += contentBytes(record) + HISTORY_BODY_OVERHEAD_BYTES;
+      const isBeyond = this.bytes > this.question.responseBytesMax && this.visible.length > 0;
+      if (isBeyond) this.shownMax = Math.min(this.shownMax, this.visible.length);
       this.visible.push(record);
       taken.set(record.seq, record);
     }
@@ -131,11 +152,15 @@ export class PageReads {
     });
   }
 
+  private get rowsWanted(): number {
+    return this.shownMax + 1 - this.visible.length;
+  }
+
   private async read(
-    read: Omit<BucketRead, 'tenantId' | 'conversationId' | 'descending'>,
+    read: Omit<BucketRead, 'tenantId' | 'conversationId' | 'descending' | 'bytesMax'>,
   ): Promise<BucketRows> {
-    const { tenantId, conversationId } = this.question;
-    const whole = { ...read, tenantId, conversationId, descending: this.descends };
+    const { tenantId, conversationId, responseBytesMax: bytesMax } = this.question;
+    const whole = { ...read, tenantId, conversationId, descending: this.descends, bytesMax };
     const rows = await this.attempt(() => this.gated(whole));
     const { cost } = this;
     cost.recordStatements += rows.cost.recordStatements;
@@ -149,7 +174,7 @@ export class PageReads {
   private async gated(read: BucketRead): Promise<BucketRows> {
     const rows = await this.context.gate.run({
       turn: new Turn(false),
-      isWanted: () => !this.over,
+      isWanted: () => this.goesOn,
       send: () => this.context.buckets.readBucketRows(read),
     });
     if (rows === undefined) throw new PastDeadline();
@@ -159,7 +184,7 @@ export class PageReads {
   /** Within the deadline; once more after a failure that a repeat can mend. */
   private async attempt<T>(read: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
-      if (this.over) throw new PastDeadline();
+      if (!this.goesOn) throw new PastDeadline();
       try {
         return await Promise.race([read(), this.deadline]);
       } catch (error) {

@@ -144,7 +144,8 @@ export class Exchange {
       const decodeMicros = (clock.nowMs() - decodeFromMs) * 1000;
       this.responseBytesCounted = admission.admit(work.kind, work.entryCount, work.responseBytesMax);
       this.admitted = true;
-      const encode = await work.run(decodeMicros, (bytes) => this.mayHold(bytes));
+      const isWanted = () => this.usable;
+      const encode = await work.run(decodeMicros, (bytes) => this.mayHold(bytes), isWanted);
       if (this.usable) this.respond(encode);
       else this.end();
     } catch (error) {

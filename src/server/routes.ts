@@ -23,7 +23,12 @@ export interface JoinService {
 
 /** What reads a history page; src/history's HistoryReader. */
 export interface HistoryService {
-  page(request: HistoryRequest, decodeMicros: number, mayHold: MayHold): Promise<HistoryOutcome>;
+  page(
+    request: HistoryRequest,
+    decodeMicros: number,
+    mayHold: MayHold,
+    isWanted: () => boolean,
+  ): Promise<HistoryOutcome>;
 }
 
 /** What reads a message in detail; src/history's DetailReader. */
@@ -44,8 +49,8 @@ export interface Work {
   readonly kind: RequestKind;
   readonly entryCount: number;
   readonly responseBytesMax: number;
-  /** Resolves to the response's encoder; rejects with a coded error. */
-  run(decodeMicros: number, mayHold: MayHold): Promise<(media: MediaType) => Buffer>;
+  /** Resolves to the response's encoder; rejects with a coded error. `isWanted`: whether its caller is still there. */
+  run(decodeMicros: number, mayHold: MayHold, isWanted: () => boolean): Promise<(media: MediaType) => Buffer>;
 }
 
 export interface Route {
@@ -83,8 +88,8 @@ export function historyRoute(history: HistoryService, metrics: Metrics): Route {
         kind: RequestKind.MAILBOX_BATCH,
         entryCount: request.limit,
         responseBytesMax: request.responseBytesMax,
-        async run(decodeMicros, mayHold) {
-          const outcome = await history.page(request, decodeMicros, mayHold);
+        async run(decodeMicros, mayHold, isWanted) {
+          const outcome = await history.page(request, decodeMicros, mayHold, isWanted);
           metrics.countBatch('HISTORY', outcome);
           return (responseMedia) => HISTORY_CODECS[responseMedia].encode(outcome);
         },

@@ -1,7 +1,7 @@
 /** What a page does when its store fails, is late, or says more than the cache: on the embedded store, scripted around. */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { MailjoinError } from '../../src/domain/errors.js';
-import { HistoryStop } from '../../src/domain/history.js';
+import { HistoryDirection, HistoryStop } from '../../src/domain/history.js';
 import { MessageState } from '../../src/domain/message.js';
 import { activity, fullRecord, life } from '../stores/fixtures.js';
 import type { OpenedHistory } from './history-contract.js';
@@ -108,11 +108,20 @@ it('a page that crossed an empty bucket before its deadline has nothing to show 
   expect((await world.page(place, { anchor: cut.nextAnchor })).seqs).toEqual([5n]);
 });
 
-it('what the response has no room for is DEFERRED, and stays on the page', async () => {
-  const place = await put(span(1n, 5n), 5n);
-  const page = await world.page(place, { responseBytesMax: 1 });
-  expect(page.seqs).toEqual([5n, 4n, 3n, 2n, 1n]);
-  expect(page.results.filter((result) => result === 'DEFERRED')).toHaveLength(4);
+it('a page whose caller has left reads nothing more', async () => {
+  const place = await put([5n], 6n * 4096n);
+  const question = {
+    ...place,
+    direction: HistoryDirection.NEWER,
+    anchor: 5n,
+    limit: 5,
+    deadlineMs: 20_000,
+    responseBytesMax: 1_000_000,
+  };
+  await world.reader
+    .page(question, 0, undefined, () => world.buckets.reads.length < 2)
+    .catch(() => undefined);
+  expect(world.buckets.reads).toHaveLength(2);
 });
 
 it('D14 never shows less than it has read: a row above its cached body replaces it', async () => {

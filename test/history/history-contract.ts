@@ -88,6 +88,32 @@ export function historyContract(name: string, open: () => Promise<OpenedHistory>
       expect(pages.at(-1)).toMatchObject({ stop: END, hole: undefined });
     });
 
+    it('D4 a message found above the head says how far the head is behind: empty buckets below it are a hole', async () => {
+      const place = await put([9000n, 8n * W + 3n, 20n * W], 9000n);
+      const page = await world.page(place, { anchor: 25n * W });
+      expect(page).toMatchObject({ seqs: [20n * W], stop: HOLE, hole: { continueAnchor: 12n * W } });
+      const pages = await allPages(world, place, { anchor: 25n * W }, true);
+      expect(pages.flatMap(({ seqs }) => seqs)).toEqual([20n * W, 8n * W + 3n, 9000n]);
+    });
+
+    it('a page ends where the response has no more room, one message at least, and the next goes on there', async () => {
+      const seqs = span(1n, 40n);
+      const place = newPlace();
+      await putMessages(opened.stores, place, seqs, () => MessageState.NORMAL, 20_000);
+      await putHead(opened.stores, place, 40n);
+      const readsBefore = world.buckets.reads.length;
+      const page = await world.page(place, { responseBytesMax: 100_000, limit: 30 });
+      expect(page).toMatchObject({ seqs: [40n, 39n, 38n, 37n], hasMore: true, nextAnchor: 37n, stop: LIMIT });
+      expect(world.buckets.reads[readsBefore]).toMatchObject({ limit: 31, bytesMax: 100_000 });
+      const one = await world.page(place, { responseBytesMax: 1 });
+      expect(one).toMatchObject({ seqs: [40n], results: ['OK'], hasMore: true, nextAnchor: 40n });
+      for (const newer of [false, true]) {
+        const pages = await allPages(world, place, { newer, responseBytesMax: 100_000 }, false);
+        expect(pages.flatMap((each) => each.seqs)).toEqual(newer ? seqs : [...seqs].reverse());
+        expect(pages.flatMap(({ results }) => results).every((result) => result === 'OK')).toBe(true);
+      }
+    });
+
     it('D4 without a head an anchor far above the messages ends in a hole, behind which they are reached', async () => {
       const place = newPlace();
       await putMessages(opened.stores, place, [5n * W, 30n * W]);

@@ -3,6 +3,7 @@
  * or to wait. Payloads are unsealed and tell their seq.
  */
 
+import { randomBytes } from 'node:crypto';
 import type { HistoryOutcome } from '../../src/codec/history-outcome.js';
 import { decodeMessageBody } from '../../src/codec/message-body.js';
 import { openItems } from '../../src/crypto/open-items.js';
@@ -177,6 +178,7 @@ export async function putMessages(
   place: Place,
   seqs: readonly bigint[],
   stateOf: (seq: bigint) => number = () => MessageState.NORMAL,
+  mediaBytes = 0,
 ): Promise<ReadonlyMap<bigint, MessageId>> {
   const ids = new Map<bigint, MessageId>();
   await inParallel(seqs, 32, async (seq) => {
@@ -187,7 +189,7 @@ export async function putMessages(
       lastActivityId: activity(),
       payload: Buffer.from(String(seq)),
       dekId: undefined,
-      mediaMetadata: undefined,
+      mediaMetadata: mediaBytes === 0 ? undefined : randomBytes(mediaBytes),
       mentionTargets: undefined,
       state: stateOf(seq),
     };
