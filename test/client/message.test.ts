@@ -1,5 +1,5 @@
 /** One message in detail with who reacted, end to end: the client, the route, the embedded store (R4.5). */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { formatHex, formatUuid } from '../../src/domain/ids.js';
 import { type Coordinates, MessageState } from '../../src/domain/message.js';
 import { fullRecord, life, message, tenant, user } from '../stores/fixtures.js';
@@ -48,6 +48,16 @@ describe('client.message with reactors', () => {
       reactors: [],
       nextReactorsAfter: undefined,
     });
+  });
+
+  it('R4.5 answers by the deadline, whatever a read of reactions does: STORE_UNAVAILABLE, no time-out of the client', async () => {
+    const { ask, users } = await reacted(1);
+    const { writes } = under.sidecar.stores;
+    const read = vi.spyOn(writes, 'readReaction').mockReturnValue(new Promise(() => undefined));
+    onTestFinished(() => read.mockRestore());
+    const late = under.client.message({ ...ask, userId: users[0], deadlineMs: 50 });
+    await expect(late).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    expect(await under.client.message({ ...ask, deadlineMs: 5_000 })).toMatchObject({ result: 'OK' });
   });
 
   it('R4.5 tells them page by page, each once, with when they did', async () => {
