@@ -80,7 +80,11 @@ interface Prepared {
 function prepare(request: HistoryRequest): Prepared {
   const tenantId = tenantBytes(request.tenantId);
   const conversationId = uuidBytes(request.conversationId, 'conversationId');
-  const { anchor } = request;
+  const { anchor, direction = 'older' } = request;
+  // JavaScript may say anything, and a page of the wrong direction looks like a right one.
+  if (direction !== 'older' && direction !== 'newer') {
+    throw new TypeError("direction must be 'older' or 'newer'");
+  }
   if (anchor !== undefined && typeof anchor !== 'bigint') throw new TypeError('anchor must be a bigint');
   if (anchor !== undefined && !isSeq(anchor)) throw new MailjoinError('SEQ_RANGE', 'anchor');
   checkCount(request.limit, 'limit');

@@ -100,7 +100,11 @@ const TABLE = {
     retryable: false,
     meaning: 'the keyspace was made with another bucket width (D11)',
   },
-  SEQ_RANGE: { status: 400, retryable: false, meaning: 'a sequence number has bit 63 set (R1.1)' },
+  SEQ_RANGE: {
+    status: 400,
+    retryable: false,
+    meaning: 'a sequence number is out of range, which is 0 to 2^63 - 1 (R1.1)',
+  },
   TTL_RANGE: {
     status: 400,
     retryable: false,

@@ -38,6 +38,16 @@ describe('client.history', () => {
     });
   });
 
+  it('refuses a direction that is none, also from JavaScript, instead of turning the page the other way', async () => {
+    const { conversationId } = written;
+    for (const direction of ['NEWER', 'OLDER', 'down', '', 1, null]) {
+      const request = { tenantId: TENANT, conversationId, direction: direction as 'newer' };
+      await expect(under.client.history(request), String(direction)).rejects.toThrow(
+        new TypeError("direction must be 'older' or 'newer'"),
+      );
+    }
+  });
+
   it('refuses a limit that is no whole number from 1, and takes any that is', async () => {
     const { conversationId } = written;
     for (const limit of [0, 0.5, 1.5, -1, Number.NaN, Number.POSITIVE_INFINITY, 1e300]) {

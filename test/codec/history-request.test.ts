@@ -48,6 +48,15 @@ describe('HistoryRequest', () => {
     expect(() => decodeHistoryRequest(Buffer.from([0x12, 0x20, 0]))).toThrow(coded('REQUEST_MALFORMED'));
     expect(() => decodeHistoryRequestJson(Buffer.from('{'))).toThrow(coded('REQUEST_MALFORMED'));
     expect(() => decodeHistoryRequestJson(json([]))).toThrow(coded('REQUEST_MALFORMED'));
+    const uuids = {
+      tenant_id: formatUuid(tenantId as never),
+      conversation_id: formatUuid(conversationId as never),
+    };
+    for (const anchor of [2n ** 63n, 2n ** 64n]) {
+      const outOfRange = () => decodeHistoryRequestJson(json({ ...uuids, anchor: String(anchor) }));
+      expect(outOfRange).toThrow(coded('SEQ_RANGE'));
+      expect(outOfRange).toThrow('out of range');
+    }
     const wrong = { tenant_id: formatUuid(tenantId as never), conversation_id: 'x' };
     expect(() => decodeHistoryRequestJson(json(wrong))).toThrow(coded('REQUEST_MALFORMED'));
   });
