@@ -1,5 +1,5 @@
 /**
- * Chooses the statements that read some seqs of one bucket: pure, synchronous, exact (R4.3, D5).
+ * Chooses the statements that read some seqs of one bucket: pure, synchronous (R4.3, D5).
  *
  * Consecutive seqs are one range. Scattered seqs are cut into consecutive pieces, each read as a range (its gaps are
  * surplus rows, read and dropped) or as an IN list, such that the sum of costs under the model is least, with never
@@ -7,8 +7,8 @@
  * statement, so each piece counts as a further one.
  *
  * A piece's cost is linear in where it starts and ends, so the best last piece that ends at a given seq is a minimum
- * over a sliding window of starts. With n seqs and k statements that is O(n · k) (n ≤ 4,096), and O(n) to see that a
- * group is small enough for one statement.
+ * over a sliding window of starts: O(n) for pieces at a price each, which mostly settles it, and O(n · k) to be exact
+ * where it does not, with n seqs and k statements; beyond a bound of steps the nearly cheapest pieces are taken.
  */
 import { strict as assert } from 'node:assert';
 import { PARTITION_ROWS_MAX } from '../domain/limits.js';
@@ -55,13 +55,83 @@ function cheapestPieces(
   surplusMax: number,
   model: ReadCostModel,
 ): Piece[] {
+  const priced = cheapestAtPrice(offsets, statementsMax, surplusMax, model);
+  if (priced.isExact) return priced.pieces;
+  if (offsets.length * statementsMax <= EXACT_STEPS_MAX) {
+    return cheapestOfCounts(offsets, statementsMax, surplusMax, model);
+  }
+  const lists = fullLists(offsets.length, model.inCap);
+  return costOf(lists, offsets, model) < costOf(priced.pieces, offsets, model) ? lists : priced.pieces;
+}
+
+/** IN lists alone, as few as they can be. */
+function fullLists(count: number, inCap: number): Piece[] {
+  const lists: Piece[] = [];
+  for (let from = 0; from < count; from += inCap) {
+    lists.push({ from, to: Math.min(count, from + inCap), asRange: false });
+  }
+  return lists;
+}
+
+function costOf(pieces: readonly Piece[], offsets: Int32Array, model: ReadCostModel): number {
+  let micros = pieces.length * model.furtherStatementMicros;
+  for (const { from, to, asRange } of pieces) {
+    const span = (offsets[to - 1] as number) - (offsets[from] as number) + 1;
+    micros += asRange ? span * model.rangeRowMicros : (to - from) * model.inElementMicros;
+  }
+  return micros;
+}
+
+/** Steps that a plan may take to be exact where a price is not: some milliseconds of the thread that serves everybody. */
+const EXACT_STEPS_MAX = 50_000;
+/** Halvings of the price's interval. */
+const PRICE_STEPS = 12;
+
+/**
+ * The cheapest pieces when each has a price beside its cost. Without a price one pass suffices, and mostly its pieces are
+ * few enough. Else the least price is looked for at which they are: pieces that are then exactly as many as allowed are
+ * the cheapest of all (Everett's theorem), fewer ones are nearly so.
+ */
+function cheapestAtPrice(
+  offsets: Int32Array,
+  statementsMax: number,
+  surplusMax: number,
+  model: ReadCostModel,
+): { pieces: Piece[]; isExact: boolean } {
+  const count = offsets.length;
+  const choice = new Int32Array(count + 1);
+  const at = (price: number): Piece[] => {
+    const furtherStatementMicros = model.furtherStatementMicros + price;
+    addPiece(undefined, choice, offsets, surplusMax, { ...model, furtherStatementMicros });
+    return piecesOf(count, () => choice);
+  };
+  let pieces = at(0);
+  if (pieces.length <= statementsMax) return { pieces, isExact: true };
+  let low = 0;
+  // At this price one piece fewer outweighs all that rows can cost.
+  let high = 1 + Math.max(model.inElementMicros * count, model.rangeRowMicros * PARTITION_ROWS_MAX);
+  pieces = at(high);
+  for (let step = 0; step < PRICE_STEPS && pieces.length < statementsMax; step++) {
+    const price = (low + high) / 2;
+    const priced = at(price);
+    if (priced.length > statementsMax) low = price;
+    else {
+      high = price;
+      pieces = priced;
+    }
+  }
+  return { pieces, isExact: pieces.length === statementsMax };
+}
+
+/** The cheapest pieces for each number of them up to `statementsMax`, and of these the cheapest: exact, O(n · k). */
+function cheapestOfCounts(
+  offsets: Int32Array,
+  statementsMax: number,
+  surplusMax: number,
+  model: ReadCostModel,
+): Piece[] {
   const count = offsets.length;
   const width = count + 1;
-  // Without the bound on their number one pass suffices; mostly its pieces are few enough, and then they are the answer.
-  const free = new Int32Array(width);
-  addPiece(undefined, free, offsets, surplusMax, model);
-  const unbounded = piecesOf(count, () => free);
-  if (unbounded.length <= statementsMax) return unbounded;
   // cost[j]: the least cost of the first j seqs with exactly `statements` pieces; choice: where the last one starts.
   let cost = new Float64Array(width).fill(Number.POSITIVE_INFINITY);
   cost[0] = 0;

@@ -84,7 +84,10 @@ describe('planStatements', () => {
   });
 
   it('reads each wanted seq once, within ceil(n / cap) statements and the surplus bound', () => {
-    const many = fc.array(fc.nat({ max: 4095 }), { minLength: 1, maxLength: 700 });
+    const many = fc.oneof(
+      fc.array(fc.nat({ max: 4095 }), { minLength: 1, maxLength: 700 }),
+      fc.array(fc.nat({ max: 4095 }), { minLength: 2000, maxLength: 6000 }),
+    );
     fc.assert(
       fc.property(many, bucketStart, fc.integer({ min: 1, max: 200 }), (offsets, start, inCap) => {
         const costs = { ...READ_COST_MODEL_DEFAULT, inCap };
@@ -97,6 +100,11 @@ describe('planStatements', () => {
         for (const statement of statements) {
           if (statement.shape === 'in') expect(statement.seqs.length).toBeLessThanOrEqual(inCap);
         }
+        // IN lists alone are always allowed: with thousands of seqs too the plan is never dearer.
+        const lists = Math.ceil(seqs.length / inCap) * costs.furtherStatementMicros;
+        expect(costOf(statements, costs)).toBeLessThanOrEqual(
+          lists + seqs.length * costs.inElementMicros + 1e-6,
+        );
       }),
     );
   });
