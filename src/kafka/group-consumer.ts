@@ -5,8 +5,8 @@
  * less. A handler that takes long keeps its membership by heartbeats from a timer. When the group rebalances, the page
  * under way is finished and committed if that is still allowed; otherwise whoever gets the partition repeats it.
  * kafkajs gives up after some failures: then a new consumer is made, for as long as the signal lets it run. Ends with
- * what a handler threw, or with a refusal (LOG_REFUSED, TLS_FAILED) that is met three times in a row: waiting does not
- * help there. An abort ends it well, after the page under way.
+ * what a handler threw, or with a refusal (LOG_REFUSED, TLS_FAILED) that is met three times with no membership in
+ * between that worked: waiting does not help there. An abort ends it well, after the page under way.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import kafkajs, { type Consumer, type EachBatchPayload, type Kafka } from 'kafkajs';
@@ -65,7 +65,9 @@ export async function consumeAsMember(
           restartOnFailure: async () => false,
         },
       });
-      const failure = await new Membership(consumer, topic, options, lag).last(ending);
+      const membership = new Membership(consumer, topic, options, lag);
+      const failure = await membership.last(ending);
+      if (membership.hasWorked) refusals = 0;
       const refusal = ending.aborted
         ? undefined
         : await refusalToJoin(failure, kafka, topic, group, timeoutMs);
@@ -109,6 +111,7 @@ class Membership {
   readonly #topic: string;
   readonly #onEntries: ConsumeOptions['onEntries'];
   readonly #lag: GroupLag | undefined;
+  #hasWorked = false;
   #handlerFailure: { readonly reason: unknown } | undefined;
 
   constructor(consumer: Consumer, topic: string, options: ConsumeOptions, lag: GroupLag | undefined) {
@@ -116,6 +119,11 @@ class Membership {
     this.#topic = topic;
     this.#onEntries = options.onEntries;
     this.#lag = lag;
+  }
+
+  /** It could read, or was a member whom nothing was given to read: to join is not enough, rights on the topic are another's. */
+  get hasWorked(): boolean {
+    return this.#hasWorked;
   }
 
   /** Runs until the consumer crashed, with what, or the signal aborts; rejects with what the handler threw. */
@@ -132,7 +140,13 @@ class Membership {
       end();
     });
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
-      this.#lag?.watch(payload.memberAssignment[this.#topic] ?? []);
+      const partitions = payload.memberAssignment[this.#topic] ?? [];
+      if (partitions.length === 0) this.#hasWorked = true;
+      this.#lag?.watch(partitions);
+    });
+    consumer.on(consumer.events.FETCH, ({ payload }) => {
+      // A batch for each partition that answered, also where it has nothing new.
+      if (payload.numberOfBatches > 0) this.#hasWorked = true;
     });
     try {
       await consumer.connect();
