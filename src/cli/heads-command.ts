@@ -1,11 +1,11 @@
 /** `mailjoin heads`: what conversation_head says of a conversation (R2). Its preview is content and stays sealed. */
 import { MailjoinError } from '../domain/errors.js';
 import { formatHex, formatUuid } from '../domain/ids.js';
-import { toConversationId, toTenantId } from './caller-ids.js';
 import { type Command, CQL_SETTINGS, ExitCode, type Invocation, JSON_OPTION } from './command.js';
 import { openExistingStores } from './stores.js';
 import { systemClock } from './system-clock.js';
 import { textTable } from './text-table.js';
+import { typedConversationId, typedTenantId } from './typed-id.js';
 
 export const headsCommand: Command = {
   name: 'heads',
@@ -20,8 +20,8 @@ export const headsCommand: Command = {
 
 async function heads({ settings, operands, options, print }: Invocation): Promise<ExitCode> {
   const [tenant = '', conversation = ''] = operands;
-  const tenantId = toTenantId(tenant, 'TENANT');
-  const conversationId = toConversationId(conversation, 'CONVERSATION');
+  const tenantId = typedTenantId(tenant, 'TENANT');
+  const conversationId = typedConversationId(conversation, 'CONVERSATION');
   const stores = await openExistingStores(settings, systemClock);
   try {
     const head = await stores.writes.readHead(tenantId, conversationId);

@@ -7,7 +7,6 @@ import { MailjoinError } from '../domain/errors.js';
 import { formatUuid } from '../domain/ids.js';
 import { HISTORY_LIMIT_DEFAULT, HISTORY_LIMIT_MAX } from '../domain/limits.js';
 import { parseSeq, SEQ_MAX } from '../domain/seq.js';
-import { toConversationId } from './caller-ids.js';
 import { type Command, CQL_SETTINGS, ExitCode, type Invocation, JSON_OPTION } from './command.js';
 import type { CommandOption } from './command-line.js';
 import { folded, historyJson, historyLine } from './history-lines.js';
@@ -22,6 +21,7 @@ import { numberOption } from './number-option.js';
 import { flagOf, type SettingName, settingOf } from './settings.js';
 import { stopSignal } from './stop-signal.js';
 import { requiredTenant, tenantOption } from './tenant-option.js';
+import { typedConversationId } from './typed-id.js';
 import { UsageError } from './usage-error.js';
 
 const ANCHOR: CommandOption = {
@@ -89,7 +89,7 @@ async function history(invocation: Invocation): Promise<ExitCode> {
   }
   const request: PageRequest = {
     tenantId,
-    conversationId: toConversationId(operands[0] ?? '', 'CONVERSATION'),
+    conversationId: typedConversationId(operands[0], 'CONVERSATION'),
     newer: options.has(NEWER.flag),
     anchor: anchorOf(options.get(ANCHOR.flag)),
     limit: numberOption(options, LIMIT.flag, HISTORY_LIMIT_DEFAULT, { min: 1, max: HISTORY_LIMIT_MAX }),
@@ -101,14 +101,13 @@ async function history(invocation: Invocation): Promise<ExitCode> {
       ? socketSource(settings.socket)
       : await storeSource(settings, log);
     try {
-      await walk(invocation, source, request, options.has(ALL.flag) ? Infinity : pages, stop.signal);
+      return await walk(invocation, source, request, options.has(ALL.flag) ? Infinity : pages, stop.signal);
     } finally {
       await source.close();
     }
   } finally {
     stop.release();
   }
-  return ExitCode.OK;
 }
 
 function anchorOf(text: string | undefined): bigint | undefined {
@@ -119,14 +118,14 @@ function anchorOf(text: string | undefined): bigint | undefined {
   return anchor;
 }
 
-/** Shows pages until their end, a hole, or nobody wants more; then says where it goes on. */
+/** Shows pages until their end, a hole, or nobody wants more; then says where it goes on. Stopped by a signal it has failed. */
 async function walk(
   invocation: Invocation,
   source: HistorySource,
   request: PageRequest,
   pages: number,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<ExitCode> {
   const { options, terminal, tell } = invocation;
   const asJson = options.has(JSON_OPTION.flag);
   let { anchor } = request;
@@ -141,13 +140,14 @@ async function walk(
       throw error;
     }
     showMessages(invocation, page, request.newer);
+    await invocation.flushed();
     shown += page.entries.length;
     const isHole = page.hole !== undefined;
     const next = page.hole?.continueAnchor ?? page.nextAnchor;
     if (next === undefined || signal.aborted) break;
-    // A page without messages is none that anybody has seen.
-    if (page.entries.length > 0) unasked--;
     const passesHole = isHole && options.has(OVER_HOLES.flag);
+    // A page without messages is none that anybody has seen, and one that a hole cut short goes on behind it.
+    if (page.entries.length > 0 && !passesHole) unasked--;
     if (unasked <= 0 || (isHole && !passesHole)) {
       if (asJson || terminal === undefined) break;
       if (!(await terminal.askToGoOn(promptOf(page, passesHole), signal))) break;
@@ -156,6 +156,9 @@ async function walk(
     if (read % PAGES_PER_NOTICE === 0) tell(`${shown} messages so far, now at seq ${anchor}`);
   }
   tellEnd(invocation, request, page, shown);
+  if (!signal.aborted) return ExitCode.OK;
+  tell('stopped before its end');
+  return ExitCode.FAILED;
 }
 
 /** A sidecar of another version may answer with a page that leads nowhere else: asking for it again might never end. */

@@ -9,7 +9,6 @@ import { DEADLINE_MS_MAX } from '../domain/limits.js';
 import type { Coordinates, MessageRecord, ReactionSummary } from '../domain/message.js';
 import { ResultCode, resultName } from '../domain/result.js';
 import { bucketOf } from '../domain/seq.js';
-import { toMessageId } from './caller-ids.js';
 import { type Command, CQL_SETTINGS, ExitCode, type Invocation, JSON_OPTION } from './command.js';
 import type { CommandOption } from './command-line.js';
 import { contentFields, type Fields, fieldTable, recordFields, summaryFields } from './message-fields.js';
@@ -17,6 +16,7 @@ import { type OpenedReader, openReader } from './open-reader.js';
 import { openExistingStores, type Stores } from './stores.js';
 import { systemClock } from './system-clock.js';
 import { requiredTenant, tenantOption } from './tenant-option.js';
+import { typedMessageId } from './typed-id.js';
 
 const CONTENT_OPTION: CommandOption = {
   flag: 'content',
@@ -46,7 +46,7 @@ interface Found {
 async function lookup(invocation: Invocation): Promise<ExitCode> {
   const { settings, operands, options, log, print } = invocation;
   const tenantId = requiredTenant(options, 'lookup');
-  const messageId = toMessageId(operands[0] ?? '', 'MESSAGE_ID');
+  const messageId = typedMessageId(operands[0], 'MESSAGE_ID');
   const reader = options.has(CONTENT_OPTION.flag) ? await openReader(settings, log) : undefined;
   const stores = reader?.stores ?? (await openExistingStores(settings, systemClock));
   try {

@@ -1,7 +1,7 @@
-/** `--tenant`, for commands whose operand belongs to a tenant. A usage error when it is missing, MESSAGE_INVALID when it is no uuid. */
+/** `--tenant`, for commands whose operand belongs to a tenant. A usage error when it is missing or no uuid. */
 import type { TenantId } from '../domain/ids.js';
-import { toTenantId } from './caller-ids.js';
 import type { CommandOption } from './command-line.js';
+import { typedTenantId } from './typed-id.js';
 import { UsageError } from './usage-error.js';
 
 const FLAG = 'tenant';
@@ -14,5 +14,5 @@ export function tenantOption(what: string): CommandOption {
 export function requiredTenant(options: ReadonlyMap<string, string>, command: string): TenantId {
   const text = options.get(FLAG);
   if (text === undefined) throw new UsageError(`${command} needs --${FLAG}`);
-  return toTenantId(text, `--${FLAG}`);
+  return typedTenantId(text, `--${FLAG}`);
 }

@@ -30,6 +30,7 @@ export interface Terminal {
 }
 
 const COLUMNS_DEFAULT = 80;
+const ESCAPE = 0x1b;
 const GO_ON = new Set([' ', '\r', '\n']);
 // Escape is not among them: arrow and function keys begin with it too.
 const QUIT = new Set(['q', 'Q', '\u0003', '\u0004']);
@@ -38,13 +39,14 @@ const QUIT = new Set(['q', 'Q', '\u0003', '\u0004']);
 export function terminalOf(input: KeyInput, output: ScreenOutput): Terminal | undefined {
   if (input.isTTY !== true || output.isTTY !== true) return undefined;
   const columns = () => output.columns || COLUMNS_DEFAULT;
+  const ahead: number[] = [];
   return {
     get columns() {
       return columns();
     },
     askToGoOn: async (line, signal) => {
       try {
-        return await goOn(input, signal, () => {
+        return await goOn(input, ahead, signal, () => {
           // One column is left free: a full line would move some terminals to the next.
           output.write([...line].slice(0, columns() - 1).join(''));
         });
@@ -55,15 +57,30 @@ export function terminalOf(input: KeyInput, output: ScreenOutput): Terminal | un
   };
 }
 
-async function goOn(input: KeyInput, signal: AbortSignal, ask: () => void): Promise<boolean> {
+/** `ahead`: keys that came with an earlier one, and were not for that prompt. */
+async function goOn(
+  input: KeyInput,
+  ahead: number[],
+  signal: AbortSignal,
+  ask: () => void,
+): Promise<boolean> {
   let settle: (goesOn: boolean) => void = () => undefined;
   const answer = new Promise<boolean>((resolve) => {
     settle = resolve;
   });
+  const takeNext = (): void => {
+    while (ahead.length > 0) {
+      const key = String.fromCharCode(ahead.shift() ?? 0);
+      if (!GO_ON.has(key) && !QUIT.has(key)) continue;
+      settle(GO_ON.has(key));
+      return;
+    }
+  };
   const onData = (chunk: Uint8Array): void => {
-    const key = String.fromCharCode(chunk[0] ?? 0);
-    if (GO_ON.has(key)) settle(true);
-    else if (QUIT.has(key)) settle(false);
+    // Arrow and function keys, and those with Alt, come as one chunk behind an escape.
+    if (chunk[0] === ESCAPE) return;
+    ahead.push(...chunk);
+    takeNext();
   };
   const quit = (): void => settle(false);
   if (signal.aborted) return false;
@@ -76,6 +93,7 @@ async function goOn(input: KeyInput, signal: AbortSignal, ask: () => void): Prom
     input.resume();
     // Not before: a key that answers at once would be echoed.
     ask();
+    takeNext();
     return await answer;
   } finally {
     input.setRawMode?.(false);

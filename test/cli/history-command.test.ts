@@ -20,7 +20,8 @@ describe('what is refused', () => {
   const id = randomUUID();
   it.each([
     [[id], 2, '--tenant'],
-    [['x', ...OF_TENANT], 1, 'MESSAGE_INVALID'],
+    [['x', ...OF_TENANT], 2, 'CONVERSATION must be a uuid'],
+    [[id, '--tenant', 'x'], 2, '--tenant must be a uuid'],
     [[id, ...OF_TENANT, '--limit', '201'], 2, '--limit must be a whole number from 1 to 200'],
     [[id, ...OF_TENANT, '--anchor', '9223372036854775808'], 2, '--anchor'],
     [[id, ...OF_TENANT, '--all', '--pages', '2'], 2, 'cannot be given together'],
@@ -120,8 +121,10 @@ describe('history', () => {
     expect(out).toContain('A hole: no messages from seq 99999 on (older)');
     const { rows } = await program.run([...words, '--json']);
     expect(rows.at(-1)).toMatchObject({ has_more: false, stop: 'HOLE', hole: { began_at: '99999' } });
-    const over = await program.run([...words, '--over-holes', '--all']);
-    expect(seqsIn(over.out)).toEqual([100_000, 1, 2]);
+    for (const more of [[], ['--all'], ['--limit', '3']]) {
+      const over = await program.run([...words, '--over-holes', ...more]);
+      expect(seqsIn(over.out)).toEqual([100_000, 1, 2]);
+    }
   });
 
   it('following the printed commands shows each message once, whatever the holes, limit and direction', async () => {

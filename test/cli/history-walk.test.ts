@@ -84,7 +84,7 @@ describe('a long walk', () => {
     const stopped = await runOn(undefined, program, words, () => {
       if (++lines === 3) process.emit('SIGINT');
     });
-    expect([stopped.exitCode, seqsIn(stopped.out)]).toEqual([0, [5, 6, 3, 4]]);
+    expect([stopped.exitCode, seqsIn(stopped.out)]).toEqual([1, [5, 6, 3, 4]]);
     expect(process.listenerCount('SIGINT')).toBe(before);
     const next = nextWords(stopped.out);
     expect(next).toEqual(expect.arrayContaining(['--anchor', '3', '--all']));

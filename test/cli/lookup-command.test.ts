@@ -47,8 +47,8 @@ describe('lookup', () => {
       errors: expect.stringContaining('--tenant'),
     });
     expect(await program.run(['lookup', 'x', ...OF_TENANT])).toMatchObject({
-      exitCode: 1,
-      errors: expect.stringContaining('MESSAGE_INVALID'),
+      exitCode: 2,
+      errors: expect.stringContaining('MESSAGE_ID must be 32 hexadecimal digits'),
     });
     expect(await program.run(['lookup', UNKNOWN_ID, ...OF_TENANT])).toMatchObject({
       exitCode: 1,

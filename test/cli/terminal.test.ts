@@ -90,6 +90,18 @@ describe('terminalOf', () => {
     expect(await answer).toBe(true);
   });
 
+  it('keys typed ahead are for the prompts that follow', async () => {
+    const { keyboard, terminal, stop, isRestored } = parts();
+    const first = terminal.askToGoOn('?', stop.signal);
+    keyboard.emit('data', Buffer.from(' x q'));
+    expect(await first).toBe(true);
+    expect([
+      await terminal.askToGoOn('?', stop.signal),
+      await terminal.askToGoOn('?', stop.signal),
+      isRestored(),
+    ]).toEqual([true, false, true]);
+  });
+
   it('a terminal that hangs up while it waits, or before, quits: no error is left uncaught', async () => {
     const hangsUp = parts();
     const answer = hangsUp.terminal.askToGoOn('?', hangsUp.stop.signal);

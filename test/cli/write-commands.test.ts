@@ -227,6 +227,9 @@ describe('changes of a message', () => {
     const none = await program.run(['heads', TENANT, randomUUID()]);
     expect([none.exitCode, none.errors]).toEqual([1, expect.stringContaining('has no head')]);
     const wrong = await program.run(['heads', TENANT, 'x']);
-    expect(wrong.errors).toContain('CONVERSATION is no uuid');
+    expect([wrong.exitCode, wrong.errors]).toEqual([
+      2,
+      expect.stringContaining('CONVERSATION must be a uuid'),
+    ]);
   });
 });
