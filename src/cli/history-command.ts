@@ -156,9 +156,8 @@ async function walk(
     if (read % PAGES_PER_NOTICE === 0) tell(`${shown} messages so far, now at seq ${anchor}`);
   }
   tellEnd(invocation, request, page, shown);
-  if (!signal.aborted) return ExitCode.OK;
-  tell('stopped before its end');
-  return ExitCode.FAILED;
+  const isEnd = page.nextAnchor === undefined && page.hole === undefined;
+  return signal.aborted && !isEnd ? ExitCode.FAILED : ExitCode.OK;
 }
 
 /** A sidecar of another version may answer with a page that leads nowhere else: asking for it again might never end. */
