@@ -5,7 +5,14 @@
 import kafkajs from 'kafkajs';
 import { MailjoinError } from '../domain/errors.js';
 import { tlsAnswer } from '../tls/tls-answer.js';
-import { type TlsSettingNames, tlsError, tlsFailureCode, tlsUnknown, tlsWanted } from '../tls/tls-failure.js';
+import {
+  isLastingTlsFailure,
+  type TlsSettingNames,
+  tlsError,
+  tlsFailureCode,
+  tlsUnknown,
+  tlsWanted,
+} from '../tls/tls-failure.js';
 import type { KafkaConnectOptions } from './kafka-client.js';
 
 /** What the settings are called to whoever gave them. */
@@ -43,21 +50,22 @@ export function refusalOf(error: unknown): MailjoinError | undefined {
     return error.code === 'LOG_REFUSED' || error.code === 'TLS_FAILED' ? error : undefined;
   }
   const code = tlsFailureCode(error);
-  if (code !== undefined) return tlsError(code, brokerOf(error) ?? 'a broker', NAMES, error);
+  if (code !== undefined && isLastingTlsFailure(code)) return tlsErrorOf(code, error);
   const name = protocolName(error) ?? '';
   const advice = ADVICE.get(name);
   return advice === undefined ? undefined : refused(`${advice} (${name})`, error);
 }
 
 /**
- * The same at a start, when it is worth a question more: a broker that closes connections without a word may want TLS,
- * may not know it, or may want SASL.
+ * The same at a start, when somebody looks: every handshake that fails is told, also one that may pass, and it is worth a
+ * question more where a broker closes connections without a word: it may want TLS, may not know it, or may want SASL.
  */
 export async function refusalAtStart(
   error: unknown,
   { tls, sasl, brokers }: KafkaConnectOptions,
 ): Promise<MailjoinError | undefined> {
-  const told = refusalOf(error);
+  const code = tlsFailureCode(error);
+  const told = refusalOf(error) ?? (code === undefined ? undefined : tlsErrorOf(code, error));
   if (told !== undefined || !isClosedByBroker(error)) return told;
   const peer = brokerOf(error) ?? brokers[0] ?? '';
   const [, host = '', port] = HOST_AND_PORT.exec(peer) ?? [];
@@ -67,6 +75,10 @@ export async function refusalAtStart(
   if (tls !== undefined && answer === 'other') return tlsUnknown(peer, NAMES, error);
   if (sasl !== undefined) return undefined;
   return refused(`${peer} closes the connection; it may ask for credentials, which brokersSasl gives`, error);
+}
+
+function tlsErrorOf(code: string, cause: unknown): MailjoinError {
+  return tlsError(code, brokerOf(cause) ?? 'a broker', NAMES, cause);
 }
 
 function refused(detail: string, cause: unknown): MailjoinError {

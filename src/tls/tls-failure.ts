@@ -40,16 +40,37 @@ const NO_TLS = new Set([
   'ERR_SSL_PACKET_LENGTH_TOO_LONG',
   'ERR_SSL_HTTP_REQUEST',
 ]);
-const ALERT = /^ERR_SSL_\w+_ALERT_/;
+/** The version in the middle is that of OpenSSL's time, not of the connection: SSLV3, TLSV1, TLSV13 or SSL/TLS. */
+const ALERT = /^ERR_SSL_[^_]+_ALERT_/;
+/** Alerts (RFC 8446, section 6.2) on certificates or on what both sides speak. Others may be a server's bad moment. */
+const LASTING_ALERT =
+  /^ERR_SSL_[^_]+_(ALERT_)?(HANDSHAKE_FAILURE|NO_CERTIFICATE|BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|CERTIFICATE_(REVOKED|EXPIRED|UNKNOWN|REQUIRED)|UNKNOWN_CA|ACCESS_DENIED|PROTOCOL_VERSION|INSUFFICIENT_SECURITY|UNRECOGNIZED_NAME)$/;
+/** What our own side refuses of a server's. */
+const NO_COMMON_GROUND = new Set([
+  'ERR_SSL_UNSUPPORTED_PROTOCOL',
+  'ERR_SSL_WRONG_SSL_VERSION',
+  'ERR_SSL_NO_CIPHERS_AVAILABLE',
+  'ERR_SSL_CERTIFICATE_VERIFY_FAILED',
+  'ERR_SSL_DH_KEY_TOO_SMALL',
+  'ERR_SSL_EE_KEY_TOO_SMALL',
+]);
 
 /** The code of a failed TLS connection in an error or its causes; undefined when it failed for another reason. */
 export function tlsFailureCode(error: unknown): string | undefined {
   for (let each: unknown = error; each instanceof Error; each = each.cause) {
     const code = 'code' in each && typeof each.code === 'string' ? each.code : '';
-    if (UNTRUSTED.has(code) || OUT_OF_TIME.has(code) || OTHER_HOST.has(code)) return code;
-    if (code.startsWith('ERR_SSL_') || code === 'EPROTO') return code;
+    if (isOfCertificate(code) || code.startsWith('ERR_SSL_') || code === 'EPROTO') return code;
   }
   return undefined;
+}
+
+/** Whether trying again cannot help before somebody has changed certificates or settings. */
+export function isLastingTlsFailure(code: string): boolean {
+  return isOfCertificate(code) || NO_TLS.has(code) || NO_COMMON_GROUND.has(code) || LASTING_ALERT.test(code);
+}
+
+function isOfCertificate(code: string): boolean {
+  return UNTRUSTED.has(code) || OUT_OF_TIME.has(code) || OTHER_HOST.has(code);
 }
 
 /** True for what a server sends to end a handshake: it speaks TLS. */

@@ -3,7 +3,12 @@ import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
 import { describe, expect, it } from 'vitest';
-import { type TlsSettingNames, tlsError, tlsFailureCode } from '../../src/tls/tls-failure.js';
+import {
+  isLastingTlsFailure,
+  type TlsSettingNames,
+  tlsError,
+  tlsFailureCode,
+} from '../../src/tls/tls-failure.js';
 import { nodeTlsOptions, type TlsOptions } from '../../src/tls/tls-options.js';
 import { issue, makeAuthority } from '../services/certificates.js';
 import { listen, tlsServer } from './tls-servers.js';
@@ -82,6 +87,40 @@ describe('a TLS connection that fails', () => {
     const coded = tlsError(code, '127.0.0.1:1', NAMES, error);
     expect([coded.code, coded.message]).toEqual(['TLS_FAILED', expect.stringContaining(advice)]);
     expect(coded.message).toContain(code);
+    expect(isLastingTlsFailure(code)).toBe(true);
+  });
+
+  /** Numbers of RFC 8446, section 6, as a server sends them instead of its part of the handshake. */
+  it.each([
+    ['handshake_failure', 40, true],
+    ['bad_certificate', 42, true],
+    ['unsupported_certificate', 43, true],
+    ['certificate_revoked', 44, true],
+    ['certificate_expired', 45, true],
+    ['certificate_unknown', 46, true],
+    ['unknown_ca', 48, true],
+    ['access_denied', 49, true],
+    ['protocol_version', 70, true],
+    ['insufficient_security', 71, true],
+    ['unrecognized_name', 112, true],
+    ['certificate_required', 116, true],
+    ['unexpected_message', 10, false],
+    ['decode_error', 50, false],
+    ['internal_error', 80, false],
+  ])('by the alert %s (%d): for good: %s', async (_, alert, isLasting) => {
+    const alerting = net.createServer((socket) => {
+      socket.once('data', () => socket.end(Buffer.from([0x15, 3, 3, 0, 2, 2, alert])));
+    });
+    const code = tlsFailureCode(await failure(await listen(alerting), PLAIN)) ?? expect.fail('it has a code');
+    expect([code, isLastingTlsFailure(code)]).toEqual([code, isLasting]);
+  });
+
+  it.each([
+    ['ERR_SSL_SSL/TLS_ALERT_BAD_CERTIFICATE', true],
+    ['ERR_SSL_TLSV1_ALERT_INTERNAL_ERROR', false],
+    ['EPROTO', false],
+  ])('%s, as other versions of OpenSSL and Node have it, for good: %s', (code, isLasting) => {
+    expect(isLastingTlsFailure(code)).toBe(isLasting);
   });
 
   it('is nothing else: a connection that is refused has no such code', () => {
