@@ -13,6 +13,9 @@ import { visibleText } from './visible-text.js';
 const INDENT = '  ';
 const CHARACTERS = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 const CHARACTER_COLUMNS_MAX = 2;
+const ASCII = /^[ -~]*$/;
+/** Code units that are segmented at once: the time that a segmenter takes grows with the square of a text's length. */
+const PIECE_LENGTH = 512;
 const STRICT_TEXT = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** One message: seq, time, sender, state or result, size, reactions; with `withContent` its text behind them. */
@@ -95,16 +98,40 @@ export function folded(text: string, columns: number): string {
   const lines: string[] = [];
   let line = '';
   let used = 0;
-  for (const { segment } of CHARACTERS.segment(text)) {
-    const wanted = stringWidth(segment);
+  for (const character of charactersOf(text)) {
+    const wanted = stringWidth(character);
     if (used + wanted > width) {
       lines.push(line);
       line = INDENT;
       used = INDENT.length;
     }
-    line += segment;
+    line += character;
     used += wanted;
   }
   lines.push(line);
   return lines.join('\n');
+}
+
+/** What a reader takes for one character, each; one of more than a piece comes in parts, of which the later ones are marks. */
+function* charactersOf(text: string): Generator<string> {
+  let from = 0;
+  while (from < text.length) {
+    let to = Math.min(from + PIECE_LENGTH, text.length);
+    // Half a code point does not tell whether it belongs to what stands before it.
+    if (to < text.length && isHighSurrogate(text.charCodeAt(to - 1))) to--;
+    const piece = text.slice(from, to);
+    const characters = ASCII.test(piece)
+      ? piece.split('')
+      : Array.from(CHARACTERS.segment(piece), ({ segment }) => segment);
+    // The last one may go on in the next piece.
+    if (to < text.length && characters.length > 1) characters.pop();
+    for (const character of characters) {
+      from += character.length;
+      yield character;
+    }
+  }
+}
+
+function isHighSurrogate(codeUnit: number): boolean {
+  return codeUnit >= 0xd800 && codeUnit < 0xdc00;
 }
