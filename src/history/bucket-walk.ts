@@ -15,7 +15,8 @@ import {
 } from '../domain/limits.js';
 import { bucketOf, bucketStart, SEQ_MAX } from '../domain/seq.js';
 import type { ConversationHead } from '../domain/write-ports.js';
-import { type PageReads, PastDeadline } from './page-reads.js';
+import type { PageReads } from './page-reads.js';
+import { PastDeadline } from './read-deadline.js';
 
 const BUCKET_MAX = bucketOf(SEQ_MAX);
 

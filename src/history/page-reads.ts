@@ -1,18 +1,19 @@
 /**
  * The reads of one history page: bounded, each repeated once at most (B52), and what they have brought so far. Reads of all
- * pages share one gate. When the deadline comes they stop with PAST_DEADLINE; what was read stays.
+ * pages share one gate. When the deadline comes they stop with PastDeadline; what was read stays.
  */
 
-import { MailjoinError } from '../domain/errors.js';
 import { HistoryDirection } from '../domain/history.js';
 import type { BucketRead, BucketReader, BucketRows } from '../domain/history-ports.js';
 import type { ConversationId, TenantId } from '../domain/ids.js';
-import { FLIGHT_ATTEMPTS_MAX, HISTORY_BODY_OVERHEAD_BYTES, HISTORY_READ_ROWS_MAX } from '../domain/limits.js';
+import { HISTORY_BODY_OVERHEAD_BYTES, HISTORY_READ_ROWS_MAX } from '../domain/limits.js';
 import { contentBytes, effectiveState, type MessageRecord, MessageState } from '../domain/message.js';
 import type { GroupRows } from '../domain/ports.js';
 import { bucketStart } from '../domain/seq.js';
 import type { ConversationHead, HeadStore } from '../domain/write-ports.js';
 import { type ReadGate, Turn } from '../join/read-gate.js';
+import { PastDeadline, ReadDeadline } from './read-deadline.js';
+import { repeatedOnce } from './repeated-once.js';
 
 /** What all pages of a process share. */
 export interface PageContext {
@@ -36,9 +37,6 @@ export interface PageQuestion {
   readonly isWanted: () => boolean;
 }
 
-/** Thrown by a read that the deadline has overtaken, or that nobody waits for any more. */
-export class PastDeadline extends Error {}
-
 export class PageReads {
   readonly question: PageQuestion;
   /** Messages to show in the page's order, and one more when there is one (D3). */
@@ -46,9 +44,7 @@ export class PageReads {
   readonly rows = new Map<bigint, GroupRows>();
   readonly cost = { recordStatements: 0, summaryStatements: 0, furtherPages: 0, rows: 0, bytes: 0 };
   private readonly context: PageContext;
-  private readonly deadline: Promise<never>;
-  private readonly timer: NodeJS.Timeout;
-  private over = false;
+  private readonly deadline: ReadDeadline;
   /** Messages that the page shows at most: the limit, or as many as the response has room for. */
   private shownMax: number;
   /** Of the visible messages' bodies, as far as rows tell. */
@@ -58,22 +54,12 @@ export class PageReads {
     this.context = context;
     this.question = question;
     this.shownMax = question.limit;
-    let expire!: (error: PastDeadline) => void;
-    this.deadline = new Promise((_, reject) => {
-      expire = reject;
-    });
-    // Nobody may be reading when it comes.
-    this.deadline.catch(() => undefined);
-    this.timer = setTimeout(() => {
-      this.over = true;
-      expire(new PastDeadline());
-    }, deadlineMs);
+    this.deadline = new ReadDeadline(deadlineMs, question.isWanted);
   }
 
   /** Ends the page; reads under way are not waited for. */
   close(): void {
-    clearTimeout(this.timer);
-    this.over = true;
+    this.deadline.close();
   }
 
   /** True when one message more than the page shows was found. */
@@ -117,11 +103,6 @@ export class PageReads {
       const bounds = this.descends ? { from, to: rows.next } : { from: rows.next, to };
       rows = await this.read({ bucket, ...bounds, limit: HISTORY_READ_ROWS_MAX, withSummaries: true });
     }
-  }
-
-  /** Neither is the deadline past nor has the caller left. */
-  private get goesOn(): boolean {
-    return !this.over && this.question.isWanted();
   }
 
   private get descends(): boolean {
@@ -174,25 +155,14 @@ export class PageReads {
   private async gated(read: BucketRead): Promise<BucketRows> {
     const rows = await this.context.gate.run({
       turn: new Turn(false),
-      isWanted: () => this.goesOn,
+      isWanted: () => !this.deadline.isOver,
       send: () => this.context.buckets.readBucketRows(read),
     });
     if (rows === undefined) throw new PastDeadline();
     return rows;
   }
 
-  /** Within the deadline; once more after a failure that a repeat can mend. */
-  private async attempt<T>(read: () => Promise<T>): Promise<T> {
-    for (let attempt = 1; ; attempt++) {
-      if (!this.goesOn) throw new PastDeadline();
-      try {
-        return await Promise.race([read(), this.deadline]);
-      } catch (error) {
-        if (error instanceof PastDeadline) throw error;
-        const isOurs = error instanceof MailjoinError;
-        this.context.onFailure(isOurs ? error.code : 'INTERNAL', error);
-        if (attempt >= FLIGHT_ATTEMPTS_MAX || !isOurs || !error.retryable) throw error;
-      }
-    }
+  private attempt<T>(read: () => Promise<T>): Promise<T> {
+    return repeatedOnce(read, this.deadline, this.context.onFailure);
   }
 }

@@ -18,8 +18,7 @@ import type { Coordinates } from '../domain/message.js';
 import { reactionKeyOf } from '../domain/reaction.js';
 import type { Reaction, ReactionStore, ReactionsPage, ReactionsPart } from '../domain/write-ports.js';
 import { type ReadGate, Turn } from '../join/read-gate.js';
-import { PastDeadline } from './page-reads.js';
-import type { ReadDeadline } from './read-deadline.js';
+import { PastDeadline, type ReadDeadline } from './read-deadline.js';
 import { type OnFailure, repeatedOnce } from './repeated-once.js';
 
 export interface ReactorPagesOptions {

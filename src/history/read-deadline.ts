@@ -4,14 +4,19 @@
  * ends, so that no timer outlives a request.
  */
 import { MailjoinError } from '../domain/errors.js';
-import { PastDeadline } from './page-reads.js';
+
+/** Thrown by a read that the deadline has overtaken, or that nobody waits for any more. */
+export class PastDeadline extends Error {}
 
 export class ReadDeadline {
   private readonly expired: Promise<never>;
   private readonly timer: NodeJS.Timeout;
+  private readonly isWanted: () => boolean;
   private over = false;
 
-  constructor(ms: number) {
+  /** `isWanted`: whether anybody still waits for the request. */
+  constructor(ms: number, isWanted: () => boolean = () => true) {
+    this.isWanted = isWanted;
     let expire!: (error: PastDeadline) => void;
     this.expired = new Promise((_, reject) => {
       expire = reject;
@@ -24,9 +29,9 @@ export class ReadDeadline {
     }, ms);
   }
 
-  /** True from the deadline, or the request's end, on: no read is wanted any more. */
+  /** True from the deadline, the request's end, or its caller's leaving on: no read is wanted any more. */
   get isOver(): boolean {
-    return this.over;
+    return this.over || !this.isWanted();
   }
 
   /** What the read brings, or PastDeadline, whichever comes first. */

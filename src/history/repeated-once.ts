@@ -4,8 +4,7 @@
  */
 import { MailjoinError } from '../domain/errors.js';
 import { FLIGHT_ATTEMPTS_MAX } from '../domain/limits.js';
-import { PastDeadline } from './page-reads.js';
-import type { ReadDeadline } from './read-deadline.js';
+import { PastDeadline, type ReadDeadline } from './read-deadline.js';
 
 /** Told of every read that failed: for logs and metrics. */
 export type OnFailure = (code: string, error: unknown) => void;
