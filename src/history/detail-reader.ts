@@ -15,7 +15,7 @@ import type { ReactionStore } from '../domain/write-ports.js';
 import { ReadGate, Turn } from '../join/read-gate.js';
 import type { RowJoiner } from './history-reader.js';
 import { ReactorPages } from './reactor-pages.js';
-import { asUnavailable, PastDeadline, PastDeadline, ReadDeadline } from './read-deadline.js';
+import { asUnavailable, PastDeadline, ReadDeadline } from './read-deadline.js';
 import { type OnFailure, repeatedOnce } from './repeated-once.js';
 import { singleJoin } from './single-join.js';
 

@@ -12,7 +12,7 @@ import type { Clock } from '../domain/ports.js';
 import { ResultCode } from '../domain/result.js';
 import type { IndexEntry, MessageIndexStore } from '../domain/write-ports.js';
 import type { RowJoiner } from './history-reader.js';
-import { asUnavailable, PastDeadline, PastDeadline, ReadDeadline } from './read-deadline.js';
+import { asUnavailable, PastDeadline, ReadDeadline } from './read-deadline.js';
 import type { OnFailure } from './repeated-once.js';
 import { singleJoin } from './single-join.js';
 
