@@ -56,6 +56,9 @@ export function parseReadCosts(
       problem: `constants.inCap must be a whole number from 1 to ${PARTITION_ROWS_MAX}, and is ${shown(inCap)}`,
     };
   }
+  if (MICROS.every((name) => micros[name] === 0)) {
+    return { problem: 'constants has no cost above 0, and nothing to choose by' };
+  }
   // Each was looked at above, and there are no others.
   return { costs: { store, constants: { inCap, ...(micros as Omit<ReadCostConstants, 'inCap'>) } } };
 }

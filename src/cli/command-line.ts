@@ -4,8 +4,8 @@
  * together with whatever else is wrong.
  */
 import { parseArgs } from 'node:util';
-import type { Problem } from './load-settings.js';
 import { flagOf, SETTING_NAMES, type SettingName, settingOf } from './settings.js';
+import type { Problem } from './settings-error.js';
 import { didYouMean } from './suggestion.js';
 
 /** An option of one command that is no setting. */

@@ -24,7 +24,7 @@ import { Server } from '../server/server.js';
 import { WorkerOpener } from '../workers/worker-opener.js';
 import { Closers } from './closers.js';
 import { followLog, logFreshness } from './follow-log.js';
-import { loadReadCosts, type ReadCostsInUse } from './load-read-costs.js';
+import { freeCosts, loadReadCosts, type ReadCostsInUse } from './load-read-costs.js';
 import { loadRetention } from './load-retention.js';
 import { openLogReader } from './open-log.js';
 import type { Settings } from './settings.js';
@@ -63,6 +63,8 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Sid
   const metrics = new Metrics();
   const retention = loadRetention(settings, log, clock.epochMs());
   const costs = loadReadCosts(settings);
+  const free = freeCosts(costs.model).join(', ');
+  if (free !== '') log.write('warn', 'read_costs_free', { readCosts: costs.source, constants: free });
   const kek = await loadKek(settings);
   closers.add(() => kek.fill(0));
   const stores = await openStores(settings, clock, ({ table, shape, furtherPage }) =>

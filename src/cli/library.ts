@@ -11,10 +11,11 @@
  */
 
 import type { Log } from '../server/log.js';
-import { loadSettings, type Problem } from './load-settings.js';
+import { loadSettings } from './load-settings.js';
 import { JsonLog } from './log.js';
 import { type OpenedWriter, type OpenWriterOptions, openWriter as open } from './open-writer.js';
 import { SETTING_NAMES, type SettingName, type Settings, settingOf } from './settings.js';
+import type { Problem } from './settings-error.js';
 import { didYouMean } from './suggestion.js';
 
 export type { Log } from '../server/log.js';

@@ -3,9 +3,7 @@
  * cap on IN lists that the settings may replace. The one place where a cost model is made from settings. CONFIG_INVALID
  * when the file cannot be used, with its path and what is wrong.
  */
-import fs from 'node:fs';
 import { parseReadCosts, type ReadCosts } from '../calibrate/read-cost-file.js';
-import { MailjoinError } from '../domain/errors.js';
 import { READ_COSTS_FILE_BYTES_MAX } from '../domain/limits.js';
 import {
   READ_COST_MODEL_DEFAULT,
@@ -13,6 +11,10 @@ import {
   type ReadCostModel,
 } from '../join/read-cost-model.js';
 import type { Settings } from './settings.js';
+import { SettingsError } from './settings-error.js';
+import { type FileProblem, readSettingsJson } from './settings-file.js';
+
+const COSTS_ABOVE_0 = ['statementMicros', 'rangeRowMicros', 'inElementMicros'] as const;
 
 export interface ReadCostsInUse {
   readonly model: ReadCostModel;
@@ -30,27 +32,31 @@ export function loadReadCosts({
   if (readCosts === undefined) {
     return { model: { ...shipped, ...replaced }, source: 'shipped defaults' };
   }
-  const { constants, store: measuredStore } = read(readCosts);
-  if (measuredStore !== store) {
-    throw invalid(readCosts, `was measured on the store "${measuredStore}", and this one is "${store}"`);
+  const file = read(readCosts, store);
+  if ('problem' in file) {
+    throw new SettingsError([{ setting: 'readCosts', source: readCosts, reason: file.problem }]);
   }
-  return { model: { ...shipped, ...constants, ...replaced }, source: readCosts };
+  return { model: { ...shipped, ...file.constants, ...replaced }, source: readCosts };
 }
 
-function read(path: string): ReadCosts {
-  let content: unknown;
-  try {
-    if (fs.statSync(path).size > READ_COSTS_FILE_BYTES_MAX) throw invalid(path, 'is larger than such a file');
-    content = JSON.parse(fs.readFileSync(path, 'utf8'));
-  } catch (error) {
-    if (error instanceof MailjoinError) throw error;
-    throw invalid(path, error instanceof SyntaxError ? 'is no JSON' : 'cannot be read');
-  }
-  const parsed = parseReadCosts(content);
-  if ('problem' in parsed) throw invalid(path, parsed.problem);
-  return parsed.costs;
+/** What is wrong with the file for this kind of store, in words; undefined when nothing is. */
+export function readCostsProblem(path: string, store: Settings['store']): string | undefined {
+  const file = read(path, store);
+  return 'problem' in file ? file.problem : undefined;
 }
 
-function invalid(path: string, reason: string): MailjoinError {
-  return new MailjoinError('CONFIG_INVALID', `readCosts (${path}) ${reason}`);
+/** Names of what a plan may use without bound, since it is said to cost nothing; a further statement may be free. */
+export function freeCosts(model: ReadCostModel): readonly string[] {
+  return COSTS_ABOVE_0.filter((name) => model[name] === 0);
+}
+
+function read(path: string, store: Settings['store']): ReadCosts | FileProblem {
+  const file = readSettingsJson(path, READ_COSTS_FILE_BYTES_MAX);
+  if ('problem' in file) return file;
+  const parsed = parseReadCosts(file.content);
+  if ('problem' in parsed) return parsed;
+  const { costs } = parsed;
+  return costs.store === store
+    ? costs
+    : { problem: `was measured on the store "${costs.store}", and this one is "${store}"` };
 }

@@ -2,12 +2,12 @@
  * Settings from their sources: flag, else environment, else config file, else default. Everything is looked at before
  * anything is refused, so that one start tells all that is wrong, each with its setting and where it came from.
  */
-import fs from 'node:fs';
 import { kekFileProblem } from '../crypto/kek-file.js';
-import { MailjoinError } from '../domain/errors.js';
 import { BUCKET_WIDTH } from '../domain/seq.js';
 import { dataDirectoryProblem } from '../embedded/data-directory.js';
 import type { Command } from './command.js';
+import { readCostsProblem } from './load-read-costs.js';
+import { retentionProblem } from './load-retention.js';
 import { logKindOf } from './open-log.js';
 import {
   environmentOf,
@@ -17,16 +17,10 @@ import {
   type Settings,
   settingOf,
 } from './settings.js';
+import { type Problem, SettingsError } from './settings-error.js';
+import { readSettingsFile, readSettingsJson } from './settings-file.js';
 import { didYouMean } from './suggestion.js';
 import { checkTlsAndSasl } from './tls-settings.js';
-
-/** Something that keeps a start from going on. */
-export interface Problem {
-  readonly setting: string;
-  /** Where the value came from, as its user wrote it there. */
-  readonly source: string;
-  readonly reason: string;
-}
 
 export interface Sources {
   /** Values given as flags, by setting. */
@@ -78,20 +72,6 @@ export function loadSettings(sources: Sources, flagProblems: readonly Problem[] 
   return complete;
 }
 
-/** CONFIG_INVALID with all that was wrong, one line each. */
-export class SettingsError extends MailjoinError {
-  readonly problems: readonly Problem[];
-
-  constructor(problems: readonly Problem[]) {
-    super('CONFIG_INVALID', `\n${problems.map(problemLine).join('\n')}`);
-    this.problems = problems;
-  }
-}
-
-function problemLine({ setting, source, reason }: Problem): string {
-  return `  ${setting} (${source}): ${reason}`;
-}
-
 /** Environment variables that look like settings and are none, each with a line for the log. */
 export function strangeVariables(environment: Sources['environment']): readonly string[] {
   const prefix = 'MAILJOIN_';
@@ -119,14 +99,12 @@ function readConfig(given: Given, problems: Problem[]): Map<SettingName, Given> 
   const refuse = (setting: string, reason: string) => {
     problems.push({ setting, source: given.text, reason });
   };
-  let content: unknown;
-  try {
-    content = JSON.parse(fs.readFileSync(given.text, 'utf8'));
-  } catch (error) {
-    // The text of a JSON error quotes the file, which may hold what nobody should see.
-    refuse('config', error instanceof SyntaxError ? 'is no JSON' : 'cannot be read');
+  const file = readSettingsJson(given.text);
+  if ('problem' in file) {
+    refuse('config', file.problem);
     return values;
   }
+  const { content } = file;
   if (typeof content !== 'object' || content === null || Array.isArray(content)) {
     refuse('config', 'must hold one JSON object');
     return values;
@@ -167,12 +145,10 @@ function withPassword(
     problems.push({ setting: passwordFile, source, reason: `${password} is given as well` });
     return settings;
   }
-  try {
-    return { ...settings, [password]: fs.readFileSync(source, 'utf8').replace(/\r?\n$/, '') };
-  } catch {
-    problems.push({ setting: passwordFile, source, reason: 'cannot be read' });
-    return settings;
-  }
+  const file = readSettingsFile(source);
+  if ('text' in file) return { ...settings, [password]: file.text.replace(/\r?\n$/, '') };
+  problems.push({ setting: passwordFile, source, reason: file.problem });
+  return settings;
 }
 
 /** What only the settings together tell. */
@@ -214,7 +190,7 @@ function checkTogether(
 
 /** The places that a command is going to use: what is wrong with them is told with the rest. */
 function checkPlaces(
-  { store, kekFile, dataDir }: Settings,
+  { store, kekFile, dataDir, retentionFile, readCosts }: Settings,
   given: ReadonlySet<SettingName>,
   { settings: used, makesKekFile, opensOnRequest }: NonNullable<Sources['command']>,
   problems: Problem[],
@@ -233,6 +209,14 @@ function checkPlaces(
   if (used.includes('dataDir') && store === 'embedded') {
     const reason = dataDirectoryProblem(dataDir);
     if (reason !== undefined) refuse('dataDir', dataDir, reason);
+  }
+  if (used.includes('retentionFile') && retentionFile !== undefined) {
+    const reason = retentionProblem(retentionFile);
+    if (reason !== undefined) refuse('retentionFile', retentionFile, reason);
+  }
+  if (used.includes('readCosts') && readCosts !== undefined) {
+    const reason = readCostsProblem(readCosts, store);
+    if (reason !== undefined) refuse('readCosts', readCosts, reason);
   }
 }
 

@@ -5,12 +5,13 @@
  */
 import { MailjoinError } from '../domain/errors.js';
 import type { KafkaConnectOptions } from '../kafka/kafka-client.js';
-import { isKeyOf, type PemFile, readCertificates, readPrivateKey } from '../tls/pem-files.js';
+import { certificatesProblem, isKeyOf, privateKeyProblem } from '../tls/pem-files.js';
 import type { TlsOptions } from '../tls/tls-options.js';
 import type { Command } from './command.js';
-import type { Problem } from './load-settings.js';
 import type { LogKind } from './open-log.js';
 import { environmentOf, flagOf, type SettingName, type Settings } from './settings.js';
+import type { Problem } from './settings-error.js';
+import { readSettingsFile } from './settings-file.js';
 
 const STORE_FILES = { ca: 'tlsCaFile', cert: 'tlsCertFile', key: 'tlsKeyFile' } as const;
 const BROKER_FILES = { ca: 'brokersCaFile', cert: 'brokersCertFile', key: 'brokersKeyFile' } as const;
@@ -124,12 +125,16 @@ function filesOf(settings: Settings, names: FileNames): Pick<TlsOptions, 'ca' | 
 
 /** The files that are named, of which each that cannot be used is refused. */
 function readFiles(settings: Settings, names: FileNames, refuse: Refuse): Pick<TlsOptions, 'ca' | 'client'> {
-  const read = (name: SettingName, path: string | undefined, reader: (path: string) => PemFile) => {
+  const read = (
+    name: SettingName,
+    path: string | undefined,
+    problemOf: (pem: string) => string | undefined,
+  ): string | undefined => {
     if (path === undefined) return undefined;
-    const file = reader(path);
-    if ('pem' in file) return file.pem;
-    refuse(name, path, file.problem);
-    return undefined;
+    const file = readSettingsFile(path);
+    const problem = 'problem' in file ? file.problem : problemOf(file.text);
+    if (problem !== undefined) refuse(name, path, problem);
+    return 'text' in file && problem === undefined ? file.text : undefined;
   };
   const [certPath, keyPath] = [settings[names.cert], settings[names.key]];
   if (certPath !== undefined && keyPath === undefined) {
@@ -138,9 +143,9 @@ function readFiles(settings: Settings, names: FileNames, refuse: Refuse): Pick<T
   if (certPath === undefined && keyPath !== undefined) {
     refuse(names.cert, 'not given', `the key of ${names.key} needs its certificate`);
   }
-  const ca = read(names.ca, settings[names.ca], readCertificates);
-  const cert = read(names.cert, certPath, readCertificates);
-  const key = read(names.key, keyPath, readPrivateKey);
+  const ca = read(names.ca, settings[names.ca], certificatesProblem);
+  const cert = read(names.cert, certPath, certificatesProblem);
+  const key = read(names.key, keyPath, privateKeyProblem);
   if (cert === undefined || key === undefined) return { ca, client: undefined };
   if (!isKeyOf(cert, key))
     refuse(names.key, keyPath ?? '', `is not the key of the certificate of ${names.cert}`);

@@ -293,6 +293,8 @@ export const CALIBRATE_PLACES_MAX = 3;
 export const CALIBRATE_HEADS_MAX = 2_000;
 export const CALIBRATE_BUCKETS_READ_MAX = 64;
 export const CALIBRATE_SITES_MAX = 16;
+/** Bytes of a file that a setting names and a start reads whole: passwords, certificates, retention of many tenants. */
+export const SETTINGS_FILE_BYTES_MAX = 64 * MIB;
 /** Bytes of the file that `calibrate` writes and `serve` reads; a larger one is none. */
 export const READ_COSTS_FILE_BYTES_MAX = MIB;
 /** Each cost in it, in microseconds: no read lasts a quarter of an hour, and sums of them stay whole numbers. */

@@ -1,33 +1,26 @@
 /**
- * Certificates and keys in PEM files, read whole and looked at before anything is connected with them. What is wrong is
- * told in words that hold nothing of the content.
+ * What files of certificates and keys in PEM hold, looked at before anything is connected with it. What is wrong is told
+ * in words that hold nothing of the content. Pure.
  */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-
-export type PemFile = { readonly pem: string } | { readonly problem: string };
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 /** The labels of RFC 7468, section 11, and of RFC 1421. */
 const ENCRYPTED = /-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m;
 
-/** One certificate or several, each of which can be read. */
-export function readCertificates(path: string): PemFile {
-  const pem = contentOf(path);
-  if (pem === undefined) return { problem: 'cannot be read' };
+/** undefined for one certificate or several, each of which can be decoded. */
+export function certificatesProblem(pem: string): string | undefined {
   const found = pem.match(CERTIFICATE) ?? [];
-  if (found.length === 0) return { problem: 'holds no certificate in PEM' };
+  if (found.length === 0) return 'holds no certificate in PEM';
   return found.every((each) => certificateOf(each) !== undefined)
-    ? { pem }
-    : { problem: 'holds a certificate that cannot be decoded' };
+    ? undefined
+    : 'holds a certificate that cannot be decoded';
 }
 
-/** A private key without passphrase. */
-export function readPrivateKey(path: string): PemFile {
-  const pem = contentOf(path);
-  if (pem === undefined) return { problem: 'cannot be read' };
+/** undefined for a private key without passphrase. */
+export function privateKeyProblem(pem: string): string | undefined {
   const key = privateKeyOf(pem);
-  return typeof key === 'string' ? { problem: key } : { pem };
+  return typeof key === 'string' ? key : undefined;
 }
 
 /** Whether a key is that of a file's first certificate, which is the one that is shown. */
@@ -35,14 +28,6 @@ export function isKeyOf(certificates: string, privateKey: string): boolean {
   const certificate = certificateOf(certificates.match(CERTIFICATE)?.[0] ?? '');
   const key = privateKeyOf(privateKey);
   return certificate !== undefined && typeof key !== 'string' && certificate.checkPrivateKey(key);
-}
-
-function contentOf(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return undefined;
-  }
 }
 
 function certificateOf(pem: string): X509Certificate | undefined {

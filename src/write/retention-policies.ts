@@ -36,6 +36,16 @@ const TENANT_NAMES = ['default_seconds', 'custom_seconds'];
 
 /** Policies from a parsed JSON value; CONFIG_INVALID names each problem with its tenant. */
 export function parseRetentionPolicies(json: unknown): RetentionPolicies {
+  const { policies, problems } = retentionPoliciesOf(json);
+  if (problems.length > 0) throw new MailjoinError('CONFIG_INVALID', problems.join('; '));
+  return policies;
+}
+
+/** Policies from a parsed JSON value, and each problem with its tenant: with one, the policies are not to be used. */
+export function retentionPoliciesOf(json: unknown): {
+  readonly policies: RetentionPolicies;
+  readonly problems: readonly string[];
+} {
   const problems: string[] = [];
   const top = fieldsOf(json, TOP_NAMES, 'retention', problems);
   const defaultSeconds = secondsOf(top.get('default_seconds'), 'retention.default_seconds', problems);
@@ -56,8 +66,7 @@ export function parseRetentionPolicies(json: unknown): RetentionPolicies {
       customSeconds: secondsOf(fields.get('custom_seconds'), `${where}: custom_seconds`, problems),
     });
   }
-  if (problems.length > 0) throw new MailjoinError('CONFIG_INVALID', problems.join('; '));
-  return { defaultSeconds, tenants };
+  return { policies: { defaultSeconds, tenants }, problems };
 }
 
 /** The policies under which a row written now would expire after 2038-01-19, in words. */

@@ -57,6 +57,20 @@ describe('what is refused', () => {
       `constants.furtherStatementMicros must be a number from 0 to 1000000000, and is ${value}`,
     ]),
     [
+      'no cost at all, which is nothing to choose by',
+      {
+        ...FILE,
+        constants: {
+          inCap: 100,
+          statementMicros: 0,
+          furtherStatementMicros: 0,
+          rangeRowMicros: 0,
+          inElementMicros: 0,
+        },
+      },
+      'constants has no cost above 0',
+    ],
+    [
       'a constant in text',
       { ...FILE, constants: { ...constants, inElementMicros: '17' } },
       'constants.inElementMicros must be a number from 0 to 1000000000, and is "17"',
@@ -78,13 +92,13 @@ describe('what is taken', () => {
     expect(parseReadCosts(FILE)).toEqual({ costs: { store: 'cql', constants } });
   });
 
-  it('constants of 0, and the bounds of the IN cap', () => {
+  it('constants of 0 beside one that is not, and the bounds of the IN cap', () => {
     for (const inCap of [1, 4_096]) {
       const free = {
         inCap,
         statementMicros: 0,
         furtherStatementMicros: 0,
-        rangeRowMicros: 0,
+        rangeRowMicros: 1,
         inElementMicros: 0,
       };
       expect(parseReadCosts({ ...FILE, constants: free })).toEqual({

@@ -67,7 +67,7 @@ describe('what is refused', () => {
     [['advance', '--settle-seconds', '1.5'], 2, '--settle-seconds must be a whole number'],
     [['capacity', '--space-amplification', '0.5'], 2, '--space-amplification must be a number from 1'],
     [['capacity', '--rows', '1e9'], 2, '--rows'],
-    [['capacity', '--retention-file', 'missing'], 1, 'retentionFile'],
+    [['capacity', '--retention-file', 'missing'], 2, 'retentionFile (missing): cannot be read'],
   ])('%j', async (words, exitCode, text) => {
     const result = await run(...words);
     expect([result.exitCode, result.errors]).toEqual([exitCode, expect.stringContaining(text)]);
@@ -82,7 +82,7 @@ describe('what is refused', () => {
     );
     await logged(1);
     const { exitCode, errors } = await run('archive', '--until-end', '--retention-file', file);
-    expect(exitCode).toBe(1);
+    expect(exitCode).toBe(2);
     expect(errors).toContain('tenant nobody: not a uuid');
     expect(errors).toContain('20 years');
   });

@@ -7,7 +7,7 @@ import { loadReadCosts } from '../../src/cli/load-read-costs.js';
 import { settingsWith } from '../../src/cli/settings.js';
 import { IN_CAP_DEFAULT } from '../../src/domain/limits.js';
 import { READ_COST_MODEL_DEFAULT, READ_COST_MODEL_EMBEDDED } from '../../src/join/read-cost-model.js';
-import { SILENT_LOG } from '../../src/server/log.js';
+import { type Log, SILENT_LOG } from '../../src/server/log.js';
 import { startSidecarUnderTest } from '../client/sidecar-under-test.js';
 import { temporaryDirectory } from '../server/server-fixture.js';
 import { tenant } from '../stores/fixtures.js';
@@ -51,16 +51,30 @@ describe('what ends a start', () => {
     const starting = startSidecar(settings, SILENT_LOG);
     await expect(starting).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
     await expect(starting).rejects.toThrow(problem);
-    await expect(starting).rejects.toThrow(`readCosts (${readCosts})`);
+    await expect(starting).rejects.toThrow(`readCosts (${readCosts}): `);
     expect(fs.existsSync(settings.dataDir)).toBe(false);
   });
 
+  it('all costs of 0: there would be nothing to choose by', () => {
+    write({
+      ...GOOD,
+      constants: {
+        ...constants,
+        statementMicros: 0,
+        furtherStatementMicros: 0,
+        rangeRowMicros: 0,
+        inElementMicros: 0,
+      },
+    });
+    expect(() => loadReadCosts(settingsWith({ readCosts }))).toThrow('no cost above 0');
+  });
+
   it.each([
-    ['a file that is not there', 'missing.json'],
-    ['a folder', '.'],
-  ])('%s', (_, name) => {
+    ['a file that is not there', 'missing.json', 'cannot be read'],
+    ['a folder', '.', 'is no regular file'],
+  ])('%s', (_, name, problem) => {
     const place = path.join(directory, name);
-    expect(() => loadReadCosts(settingsWith({ readCosts: place }))).toThrow('cannot be read');
+    expect(() => loadReadCosts(settingsWith({ readCosts: place }))).toThrow(problem);
   });
 });
 
@@ -83,6 +97,32 @@ describe('costs in use', () => {
       source: readCosts,
     });
     expect(loadReadCosts(settingsWith({ readCosts, inCap: 7 })).model.inCap).toBe(7);
+  });
+
+  it('of 0 are told at a start, each by its name, but for a further statement', async () => {
+    write({
+      ...GOOD,
+      constants: { ...constants, statementMicros: 0, furtherStatementMicros: 0, inElementMicros: 0 },
+    });
+    const warnings: object[] = [];
+    const log: Log = {
+      write: (level, event, fields) => {
+        if (level === 'warn') warnings.push({ event, ...fields });
+      },
+    };
+    const { stop } = await startSidecar(
+      settingsWith({
+        readCosts,
+        dataDir: path.join(directory, 'data'),
+        socket: path.join(directory, 'm.sock'),
+        cacheBytes: 1024 * 1024,
+        workers: 1,
+      }),
+      log,
+    );
+    await stop(0);
+    const told = { event: 'read_costs_free', readCosts, constants: 'statementMicros, inElementMicros' };
+    expect(warnings).toEqual([told]);
   });
 
   it('are what a sidecar plans with: where elements are free it reads a list, where rows are free a covering range', async () => {

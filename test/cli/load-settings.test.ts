@@ -1,15 +1,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import {
-  loadSettings,
-  type Problem,
-  SettingsError,
-  type Sources,
-  strangeVariables,
-} from '../../src/cli/load-settings.js';
+import { loadSettings, type Sources, strangeVariables } from '../../src/cli/load-settings.js';
 import type { SettingName } from '../../src/cli/settings.js';
 import { environmentOf, flagOf, SETTING_NAMES, settingOf, settingsWith } from '../../src/cli/settings.js';
+import { type Problem, SettingsError } from '../../src/cli/settings-error.js';
 import { temporaryDirectory } from '../server/server-fixture.js';
 
 let directory: string;
@@ -200,6 +195,42 @@ describe('what is looked at for a command alone', () => {
     expect(load({ ...CQL, store: 'cql' }).store).toBe('cql');
     expect(settingsOf(problemsOf(() => load({ ...CQL, store: 'embedded' })))).toEqual(['store']);
     expect(settingsOf(problemsOf(() => load(CQL, { MAILJOIN_STORE: 'embedded' })))).toEqual(['store']);
+  });
+});
+
+describe('files that a command reads at its start', () => {
+  const given = (content: unknown) => {
+    const file = path.join(directory, 'given.json');
+    fs.writeFileSync(file, JSON.stringify(content));
+    return file;
+  };
+  const problems = (flags: Partial<Record<SettingName, string>>, settings: readonly SettingName[]) =>
+    problemsOf(() =>
+      loadSettings({
+        // Object.entries widens the names that the type above has.
+        flags: new Map(Object.entries(flags) as [SettingName, string][]),
+        environment: {},
+        command: { settings },
+      }),
+    );
+
+  it('all that is wrong with what they hold is told together with the rest, by setting', () => {
+    const file = given({ version: 1, store: 'cql', tenants: { nobody: {} } });
+    const flags = { readCosts: file, retentionFile: file, workers: '0' };
+    expect(problems(flags, ['readCosts', 'retentionFile', 'workers'])).toMatchObject([
+      { setting: 'workers' },
+      {
+        setting: 'retentionFile',
+        source: file,
+        reason: expect.stringContaining('tenant nobody: not a uuid'),
+      },
+      { setting: 'readCosts', source: file, reason: 'constants must be an object' },
+    ]);
+  });
+
+  it('are left alone by a command that does not read them', () => {
+    const flags = { readCosts: given({}), retentionFile: path.join(directory, 'none') };
+    expect(problems(flags, ['store'])).toEqual([]);
   });
 });
 

@@ -1,8 +1,9 @@
 // The settings of the log: which one is followed, and what does not go together.
 import { describe, expect, it } from 'vitest';
-import { loadSettings, SettingsError } from '../../src/cli/load-settings.js';
+import { loadSettings } from '../../src/cli/load-settings.js';
 import { logKindOf } from '../../src/cli/open-log.js';
 import type { SettingName } from '../../src/cli/settings.js';
+import { SettingsError } from '../../src/cli/settings-error.js';
 
 type Given = Partial<Record<SettingName, string>>;
 

