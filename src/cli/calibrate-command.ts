@@ -2,7 +2,6 @@
  * `mailjoin calibrate`: what a range, a covering range and an IN list cost on the user's own store (R7.3, D5). This file
  * is what it takes; what it does (calibrate.ts) is loaded with the libraries of its picture when it is run, and only then.
  */
-import { accessSync, constants, statSync } from 'node:fs';
 import path from 'node:path';
 import {
   CALIBRATE_ROUNDS_DEFAULT,
@@ -98,8 +97,6 @@ function requestOf(options: Invocation['options']): CalibrateRequest {
   if (path.resolve(svg) === path.resolve(output)) {
     throw new UsageError('--output and --svg must be two files');
   }
-  requireWritable('output', output);
-  requireWritable('svg', svg);
   return {
     isExisting,
     rowBytes: rowBytesOf(options.get('row-bytes')),
@@ -126,16 +123,4 @@ function rowBytesOf(text: string | undefined): readonly number[] {
   throw new UsageError(
     `--row-bytes must be at most ${CALIBRATE_ROW_SIZES_MAX} different numbers of bytes from 1 to ${CALIBRATE_ROW_BYTES_MAX}, separated by commas`,
   );
-}
-
-/** Found out before minutes of measuring, not after. */
-function requireWritable(flag: string, place: string): void {
-  try {
-    accessSync(path.dirname(place), constants.W_OK | constants.X_OK);
-  } catch {
-    throw new UsageError(`--${flag}: no file can be made in ${path.dirname(path.resolve(place))}`);
-  }
-  if (statSync(place, { throwIfNoEntry: false })?.isFile() === false) {
-    throw new UsageError(`--${flag}: ${place} is no file`);
-  }
 }

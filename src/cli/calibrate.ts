@@ -2,7 +2,8 @@
  * What `mailjoin calibrate` does: finds or writes rows, measures reads of them, and tells a table, a picture, and a file
  * whose constants `serve --read-costs` plans with.
  *
- * Its files are written last and whole; a run that was stopped or failed writes none. The rows that it wrote have a TTL.
+ * Its files are written last, whole and both; a run that was stopped or failed writes none. That they can be written is
+ * found out before minutes of measuring, not after. The rows that it wrote have a TTL.
  */
 import { strict as assert } from 'node:assert';
 import os from 'node:os';
@@ -22,15 +23,35 @@ import type { CalibrateRequest } from './calibrate-command.js';
 import { calibrationReport, calibrationWarnings } from './calibrate-report.js';
 import { ExitCode, type Invocation, JSON_OPTION } from './command.js';
 import { DemoRandom } from './demo-random.js';
+import { FilesTogether, PlaceError } from './files-together.js';
 import { stopSignal } from './stop-signal.js';
 import { openExistingStores, type Stores } from './stores.js';
 import { systemClock } from './system-clock.js';
-import { writeWholeFile } from './write-whole-file.js';
+import { UsageError } from './usage-error.js';
 
 /** Progress is told this often at most. */
 const TELL_MS = 2_000;
 
-export async function calibrate(
+export async function calibrate(request: CalibrateRequest, invocation: Invocation): Promise<ExitCode> {
+  const files = await reserveFiles(request);
+  try {
+    return await calibrateInto(files, request, invocation);
+  } finally {
+    await files.discard();
+  }
+}
+
+async function reserveFiles({ svg, output }: CalibrateRequest): Promise<FilesTogether> {
+  try {
+    return await FilesTogether.reserve([output, svg]);
+  } catch (error) {
+    if (!(error instanceof PlaceError)) throw error;
+    throw new UsageError(`--${error.place === output ? 'output' : 'svg'}: ${error.message}`);
+  }
+}
+
+async function calibrateInto(
+  files: FilesTogether,
   request: CalibrateRequest,
   { settings, options, print, tell }: Invocation,
 ): Promise<ExitCode> {
@@ -53,8 +74,7 @@ export async function calibrate(
       machine: { cores: os.availableParallelism(), memoryBytes: os.totalmem(), node: process.version },
     };
     const file = readCostFile(calibration, run);
-    await writeWholeFile(request.svg, chartOf(calibration, run));
-    await writeWholeFile(request.output, file);
+    await files.write([file, chartOf(calibration, run)]);
     for (const warning of calibrationWarnings(calibration)) tell(`warning: ${warning}`);
     print(options.has(JSON_OPTION.flag) ? file.trimEnd() : calibrationReport(calibration));
     if (!options.has(JSON_OPTION.flag)) {
@@ -77,9 +97,12 @@ async function measureOn(
   const tellNow = throttled(tell);
   const groups: readonly SiteGroup[] | undefined = isExisting
     ? await findRows({
-        store: stores.writes,
+        heads: stores.writes,
+        buckets: stores.buckets,
         signal,
         onProgress: (found, read) => tellNow(`looking for full buckets: ${found} among ${read}`),
+        onUnreadable: (count, { code }) =>
+          tell(`warning: buckets that could not be read and are left out: ${count} (${code})`),
       })
     : await writeRows({
         writer: stores.messages,

@@ -293,6 +293,9 @@ export const CALIBRATE_PLACES_MAX = 3;
 export const CALIBRATE_HEADS_MAX = 2_000;
 export const CALIBRATE_BUCKETS_READ_MAX = 64;
 export const CALIBRATE_SITES_MAX = 16;
+/** Bytes of content after which a bucket is read no further, and of one read of it, about: rows may be of any size. */
+export const CALIBRATE_BUCKET_BYTES_MAX = 64 * MIB;
+export const CALIBRATE_READ_BYTES = 4 * MIB;
 /** Bytes of a file that a setting names and a start reads whole: passwords, certificates, retention of many tenants. */
 export const SETTINGS_FILE_BYTES_MAX = 64 * MIB;
 /** Bytes of the file that `calibrate` writes and `serve` reads; a larger one is none. */

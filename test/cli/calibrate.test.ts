@@ -57,9 +57,13 @@ describe('what is refused', () => {
     [['--seed', '-1'], 'seed (--seed): needs a value'],
     [['--existing', '--row-bytes', '600'], '--existing and --row-bytes cannot be given together'],
     [['--output', 'x.svg'], '--output and --svg must be two files'],
-    [['--output', 'missing/x.json'], '--output: no file can be made in'],
-    [['--svg', 'missing/x.svg'], '--svg: no file can be made in'],
+    [['--output', 'missing/x.json'], '--output: no file can be made at missing/x.json'],
+    [['--output', 'missing/'], '--output: no file can be made at missing/'],
+    [['--svg', 'missing/x.svg'], '--svg: no file can be made at missing/x.svg'],
+    [['--svg', '/proc/self/x.svg'], '--svg: no file can be made at /proc/self/x.svg'],
     [['--output', '.'], '--output: . is no file'],
+    [['--output', ''], '--output: a file needs a name'],
+    [['--svg', ''], '--svg: a file needs a name'],
   ])('%j, before anything is opened', async (words, text) => {
     const { exitCode, errors } = await run(...words);
     expect([exitCode, errors]).toEqual([2, expect.stringContaining(text)]);
