@@ -1,18 +1,19 @@
 /** A message's detail beside reads of reactions that fail, are late or never answer; the join is a real one. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, type MockInstance, vi } from 'vitest';
 import type { DetailRequest } from '../../src/codec/detail-request.js';
+import type { DetailOutcome } from '../../src/codec/detail-response.js';
 import { MailjoinError } from '../../src/domain/errors.js';
 import { REACTOR_READS_MAX } from '../../src/domain/limits.js';
 import { ResultCode } from '../../src/domain/result.js';
 import type { Reaction, ReactionsPage } from '../../src/domain/write-ports.js';
 import { DetailReader } from '../../src/history/detail-reader.js';
 import { ReadDeadline } from '../../src/history/read-deadline.js';
+import type { Joiner } from '../../src/join/joiner.js';
 import { CREATED_AT_MS, message, user } from '../stores/fixtures.js';
 import type { OpenedHistory } from './history-contract.js';
 import { historyWorld, newPlace, putMessages } from './history-fixtures.js';
 import { openEmbeddedHistory } from './open-embedded-history.js';
 
-const LATE_MS = 60;
 const NEVER = new Promise<never>(() => undefined);
 const UNAVAILABLE = { code: 'STORE_UNAVAILABLE' };
 const REACTORS = { limit: 1, after: undefined, reactionKey: undefined };
@@ -23,12 +24,14 @@ let ask: DetailRequest;
 let own: () => Promise<Reaction | undefined>;
 let pages: () => Promise<ReactionsPage>;
 let failures: string[];
+let join: MockInstance<Joiner['join']>;
 
 beforeAll(async () => {
   opened = await openEmbeddedHistory();
 });
 beforeEach(async () => {
   const { joiner } = historyWorld(opened.stores);
+  join = vi.spyOn(joiner, 'join');
   failures = [];
   own = async () => undefined;
   pages = async () => ({ reactions: [], next: undefined });
@@ -41,16 +44,30 @@ beforeEach(async () => {
 });
 afterAll(() => opened.close());
 
+/** The deadline comes when the body is there and nothing else: no clock decides which of them was first. */
+async function detailAtDeadline(request: DetailRequest): Promise<DetailOutcome> {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    const asked = details.detail(request);
+    asked.catch(() => undefined);
+    await join.mock.results.at(-1)?.value;
+    await new Promise(setImmediate);
+    vi.advanceTimersByTime(request.deadlineMs);
+    return await asked;
+  } finally {
+    vi.useRealTimers();
+  }
+}
+
 const reacted = (): Reaction => ({ userId: user(), reactionKey: '+1', createdAtMs: CREATED_AT_MS });
 
 describe('R4.5 a message in detail whose reactions', () => {
   it('are not read by the deadline is unavailable then, though its body is there: none would mean nobody reacted', async () => {
     own = () => NEVER;
-    await expect(details.detail({ ...ask, deadlineMs: LATE_MS })).rejects.toMatchObject(UNAVAILABLE);
+    await expect(detailAtDeadline(ask)).rejects.toMatchObject(UNAVAILABLE);
     own = async () => undefined;
     pages = () => NEVER;
-    const asked = { ...ask, reactors: REACTORS, deadlineMs: LATE_MS };
-    await expect(details.detail(asked)).rejects.toMatchObject(UNAVAILABLE);
+    await expect(detailAtDeadline({ ...ask, reactors: REACTORS })).rejects.toMatchObject(UNAVAILABLE);
     // What is merely late was no failure of a read.
     expect(failures).toEqual([]);
   });
@@ -59,7 +76,7 @@ describe('R4.5 a message in detail whose reactions', () => {
     const [first, gone] = [reacted(), { ...reacted(), reactionKey: '' }];
     const answers = [Promise.resolve({ reactions: [first, gone], next: gone.userId }), NEVER];
     pages = () => answers.shift() ?? NEVER;
-    const outcome = await details.detail({ ...ask, reactors: REACTORS, deadlineMs: LATE_MS });
+    const outcome = await detailAtDeadline({ ...ask, reactors: REACTORS });
     expect(outcome.reactors).toEqual({ shown: [first], next: gone.userId });
   });
 
@@ -97,7 +114,7 @@ describe('R4.5 a message in detail whose reactions', () => {
       return new Promise((resolve) => ends.push(() => resolve(undefined)));
     };
     const running = Array.from({ length: REACTOR_READS_MAX }, () => details.detail(ask));
-    await expect(details.detail({ ...ask, deadlineMs: LATE_MS })).rejects.toMatchObject(UNAVAILABLE);
+    await expect(detailAtDeadline(ask)).rejects.toMatchObject(UNAVAILABLE);
     expect(sent).toBe(REACTOR_READS_MAX);
     for (const end of ends) end();
     await Promise.all(running);

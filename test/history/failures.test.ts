@@ -1,14 +1,16 @@
 /** What a page does when its store fails, is late, or says more than the cache: on the embedded store, scripted around. */
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { MailjoinError } from '../../src/domain/errors.js';
 import { HistoryDirection, HistoryStop } from '../../src/domain/history.js';
 import { MessageState } from '../../src/domain/message.js';
 import { activity, fullRecord, life } from '../stores/fixtures.js';
 import type { OpenedHistory } from './history-contract.js';
 import {
+  type Ask,
   type HistoryWorld,
   historyWorld,
   newPlace,
+  type Page,
   type Place,
   putHead,
   putMessages,
@@ -33,6 +35,22 @@ async function put(seqs: readonly bigint[], latest: bigint): Promise<Place> {
   return place;
 }
 
+/** A page whose deadline comes when a read is asked for that is not answered: no clock decides what was read before. */
+async function cutShort(place: Place, ask: Ask): Promise<Page> {
+  const deadlineMs = 20_000;
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    const silence = world.buckets.silence();
+    const page = world.page(place, { ...ask, deadlineMs });
+    page.catch(() => undefined);
+    await silence;
+    vi.advanceTimersByTime(deadlineMs);
+    return await page;
+  } finally {
+    vi.useRealTimers();
+  }
+}
+
 it('B52 repeats a read that failed once, and no more: then the page fails whole', async () => {
   const place = await put([1n, 2n], 2n);
   world.buckets.failures = [new MailjoinError('STORE_UNAVAILABLE')];
@@ -53,7 +71,7 @@ it('a page that its deadline cuts short keeps what it has and says where to go o
   const seqs = [5n, 6n, 4096n + 7n, 4096n + 8n];
   const place = await put(seqs, 4096n + 8n);
   world.buckets.silentFrom = 1;
-  const cut = await world.page(place, { anchor: 4096n + 9n, deadlineMs: 1_000 });
+  const cut = await cutShort(place, { anchor: 4096n + 9n });
   expect(cut).toMatchObject({ hasMore: true, stop: HistoryStop.DEADLINE, nextAnchor: 4096n });
   expect(cut.seqs).toEqual([4096n + 8n, 4096n + 7n]);
   world.buckets.silentFrom = Number.POSITIVE_INFINITY;
@@ -66,10 +84,10 @@ it('a deadline inside a bucket goes on behind the last message found there, both
   await putMessages(opened.stores, place, span(1n, 902n), stateOf);
   await putHead(opened.stores, place, 902n);
   world.buckets.silentFrom = 1;
-  const older = await world.page(place, { anchor: 1000n, limit: 5, deadlineMs: 1_000 });
+  const older = await cutShort(place, { anchor: 1000n, limit: 5 });
   expect(older).toMatchObject({ seqs: [902n, 901n, 900n], hasMore: true, nextAnchor: 900n });
   world.buckets.silentFrom = 3;
-  const newer = await world.page(place, { anchor: 0n, newer: true, limit: 5, deadlineMs: 1_000 });
+  const newer = await cutShort(place, { anchor: 0n, newer: true, limit: 5 });
   expect(newer).toMatchObject({ seqs: [1n, 2n, 3n], hasMore: true, nextAnchor: 3n });
 });
 
@@ -85,7 +103,7 @@ it.each([
     await putMessages(opened.stores, place, [7n, 8n]);
     await putHead(opened.stores, place, 8n, 5n);
     world.buckets.silentFrom = 0;
-    const page = world.page(place, { ...ask, deadlineMs: 50 });
+    const page = cutShort(place, ask);
     await expect(page).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: true });
   },
 );
@@ -95,14 +113,14 @@ it('nor has one that met only messages that are not shown, in a bucket that it c
   await putMessages(opened.stores, place, span(1n, 8n), () => MessageState.DELETED);
   await putHead(opened.stores, place, 8n);
   world.buckets.silentFrom = 1;
-  const page = world.page(place, { anchor: 9n, limit: 1, deadlineMs: 50 });
+  const page = cutShort(place, { anchor: 9n, limit: 1 });
   await expect(page).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
 });
 
 it('a page that crossed an empty bucket before its deadline has nothing to show and goes on elsewhere', async () => {
   const place = await put([5n], 4096n + 8n);
   world.buckets.silentFrom = 1;
-  const cut = await world.page(place, { anchor: 4096n + 9n, deadlineMs: 1_000 });
+  const cut = await cutShort(place, { anchor: 4096n + 9n });
   expect(cut).toMatchObject({ seqs: [], hasMore: true, stop: HistoryStop.DEADLINE, nextAnchor: 4096n });
   world.buckets.silentFrom = Number.POSITIVE_INFINITY;
   expect((await world.page(place, { anchor: cut.nextAnchor })).seqs).toEqual([5n]);

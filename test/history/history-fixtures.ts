@@ -53,14 +53,25 @@ export class WatchedBuckets implements BucketReader {
   /** From this read on (counted from 0) nothing is answered any more. */
   silentFrom = Number.POSITIVE_INFINITY;
   private readonly buckets: BucketReader;
+  private fallSilent = (): void => undefined;
 
   constructor(buckets: BucketReader) {
     this.buckets = buckets;
   }
 
+  /** Resolves when the next read is asked for that is not answered any more. */
+  silence(): Promise<void> {
+    return new Promise((resolve) => {
+      this.fallSilent = resolve;
+    });
+  }
+
   async readBucketRows(read: BucketRead): Promise<BucketRows> {
     this.reads.push(read);
-    if (this.reads.length > this.silentFrom) await new Promise(() => undefined);
+    if (this.reads.length > this.silentFrom) {
+      this.fallSilent();
+      await new Promise(() => undefined);
+    }
     const failure = this.failures.shift();
     if (failure !== undefined) throw failure;
     return this.buckets.readBucketRows(read);
