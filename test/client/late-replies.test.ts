@@ -28,13 +28,22 @@ describe('deadlines, aborts and late replies', () => {
     });
     await client.join(batch([1]));
     await client.join(batch([1], { kind: 'PUSH_EVENTS' }));
-    await client.join(batch([1], { deadlineMs: 300 }), { timeoutMs: 10_000 });
-    await client.join(batch([1]), { timeoutMs: 800 });
-    const allowed = [5000, 1000, 300, 400];
-    deadlines.forEach((deadlineMs, index) => {
-      expect(deadlineMs).toBeLessThanOrEqual(allowed[index] as number);
-      expect(deadlineMs).toBeGreaterThan((allowed[index] as number) - 300);
-    });
+    await client.join(batch([1], { deadlineMs: 30_000 }), { timeoutMs: 100_000 });
+    await client.join(batch([1]), { timeoutMs: 5_000 });
+    await client.join(batch([1]), { timeoutMs: 1_000 });
+    // A busy machine may have used up some of each; at most they leave half a second, or half of the time, for the answer.
+    const bounds = [
+      [1_000, 5_000],
+      [0, 1_000],
+      [20_000, 30_000],
+      [1_000, 4_500],
+      [0, 500],
+    ] as const;
+    expect(deadlines).toHaveLength(bounds.length);
+    for (const [index, [above, max]] of bounds.entries()) {
+      const deadlineMs = deadlines[index] as number;
+      expect([deadlineMs, deadlineMs > above && deadlineMs <= max]).toEqual([deadlineMs, true]);
+    }
   });
 
   it('takes a timeout longer than a timer can wait, and no timeout that is none', async () => {
