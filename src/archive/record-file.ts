@@ -11,7 +11,7 @@
  * over; nothing is allocated for what a length claims.
  */
 import { createHash } from 'node:crypto';
-import { type FileHandle, open } from 'node:fs/promises';
+import { constants, type FileHandle, open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { MailjoinError } from '../domain/errors.js';
 import { LOG_PAGE_BYTES_MAX, LOG_PAGE_RECORDS_MAX, LOG_RECORD_BYTES_MAX } from '../domain/limits.js';
@@ -45,7 +45,9 @@ export class RecordFile implements Pick<LogReader, 'consume'> {
     const { path, checkpoints, onProgress } = this.#options;
     const file = await opened(path, 'r');
     try {
-      const { size } = await file.stat();
+      const stat = await file.stat();
+      if (!stat.isFile()) throw new MailjoinError('LOG_CORRUPT', 'the archive is read from a regular file only');
+      const { size } = stat;
       const fingerprint = await fingerprintOf(file, size);
       const checkpoint = `archive-file.${group}.${hashOf(Buffer.from(resolve(path)))}`;
       let at = offsetIn(await checkpoints.loadCheckpoint(checkpoint), fingerprint, size);
@@ -135,6 +137,8 @@ function lengthOf({ length }: Uint8Array): Buffer {
 
 async function opened(path: string, flags: 'r' | 'wx'): Promise<FileHandle> {
   try {
+    // O_NONBLOCK: a named pipe is refused afterwards, instead of waiting for a writer, which no signal would end.
+    if (flags === 'r') return await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     // Sealed content at most, and its owner's alone.
     return await open(path, flags, 0o600);
   } catch (cause) {

@@ -1,7 +1,19 @@
 /** Files of records: malformed ones first, then a copy that is archived, stopped and resumed. */
-import { appendFileSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  appendFileSync,
+  closeSync,
+  constants,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { copyToFile, RecordFile, type RecordFileOptions } from '../../src/archive/record-file.js';
 import { LOG_PAGE_BYTES_MAX } from '../../src/domain/limits.js';
 import { openFor, SetClock, temporaryDirectory } from '../embedded/embedded-fixtures.js';
@@ -51,6 +63,20 @@ describe('a file of records', () => {
       writeFileSync(path, text);
       await expect(handed()).rejects.toMatchObject({ code: 'LOG_CORRUPT' });
     }
+  });
+
+  it('that is a folder or a pipe is LOG_CORRUPT, and a pipe’s writer is not waited for', async () => {
+    const { path, handed } = await place();
+    mkdirSync(path);
+    await expect(handed()).rejects.toMatchObject({ code: 'LOG_CORRUPT' });
+    rmSync(path, { recursive: true });
+    execFileSync('mkfifo', [path]);
+    // Lets go of whoever waits for it after all: otherwise this process could not end.
+    onTestFinished(() => closeSync(openSync(path, constants.O_RDWR | constants.O_NONBLOCK)));
+    await expect(handed()).rejects.toMatchObject({
+      code: 'LOG_CORRUPT',
+      message: expect.stringContaining('a regular file only'),
+    });
   });
 
   it.each([
