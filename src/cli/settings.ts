@@ -64,7 +64,7 @@ export const SETTINGS = {
     'info',
     'The least severe log lines written to stderr.',
   ),
-  socket: always(text('path'), 'mailjoin.sock', 'The Unix socket to listen on; its directory must exist.'),
+  socket: always(text('path'), 'mailjoin.sock', 'The Unix socket of the sidecar; its directory must exist.'),
   socketMode: always(
     fileMode(),
     0o660,
@@ -75,7 +75,11 @@ export const SETTINGS = {
     'embedded',
     'Where messages lie: LMDB in a directory, or Cassandra/ScyllaDB.',
   ),
-  dataDir: always(text('path'), 'mailjoin-data', 'The directory of the embedded store; made when missing.'),
+  dataDir: always(
+    text('path'),
+    'mailjoin-data',
+    'The directory of the embedded store, which `serve` and what writes make when it is missing.',
+  ),
   contactPoints: optional(list('host[:port],…'), 'Cassandra/ScyllaDB nodes to connect to first.'),
   keyspace: always(
     matching('name', /^[A-Za-z][A-Za-z0-9_]{0,47}$/, '1 to 48 letters, digits or _, a letter first'),
