@@ -46,7 +46,8 @@ export class RecordFile implements Pick<LogReader, 'consume'> {
     const file = await opened(path, 'r');
     try {
       const stat = await file.stat();
-      if (!stat.isFile()) throw new MailjoinError('LOG_CORRUPT', 'the archive is read from a regular file only');
+      if (!stat.isFile())
+        throw new MailjoinError('LOG_CORRUPT', 'the archive is read from a regular file only');
       const { size } = stat;
       const fingerprint = await fingerprintOf(file, size);
       const checkpoint = `archive-file.${group}.${hashOf(Buffer.from(resolve(path)))}`;
