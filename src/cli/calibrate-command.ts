@@ -2,6 +2,7 @@
  * `mailjoin calibrate`: what a range, a covering range and an IN list cost on the user's own store (R7.3, D5). This file
  * is what it takes; what it does (calibrate.ts) is loaded with the libraries of its picture when it is run, and only then.
  */
+import fs from 'node:fs';
 import path from 'node:path';
 import {
   CALIBRATE_ROUNDS_DEFAULT,
@@ -94,7 +95,7 @@ function requestOf(options: Invocation['options']): CalibrateRequest {
       '--existing and --row-bytes cannot be given together: rows that are there have their size',
     );
   }
-  if (path.resolve(svg) === path.resolve(output)) {
+  if (placeOf(svg) === placeOf(output)) {
     throw new UsageError('--output and --svg must be two files');
   }
   return {
@@ -123,4 +124,14 @@ function rowBytesOf(text: string | undefined): readonly number[] {
   throw new UsageError(
     `--row-bytes must be at most ${CALIBRATE_ROW_SIZES_MAX} different numbers of bytes from 1 to ${CALIBRATE_ROW_BYTES_MAX}, separated by commas`,
   );
+}
+
+/** Where a file lies, whatever links lead to its folder. */
+function placeOf(file: string): string {
+  try {
+    return path.join(fs.realpathSync(path.dirname(file)), path.basename(file));
+  } catch {
+    // No such folder: found out, and said, when the place is taken.
+    return path.resolve(file);
+  }
 }

@@ -33,11 +33,17 @@ import { UsageError } from './usage-error.js';
 const TELL_MS = 2_000;
 
 export async function calibrate(request: CalibrateRequest, invocation: Invocation): Promise<ExitCode> {
-  const files = await reserveFiles(request);
+  // Before anything is there that a signal would leave behind.
+  const stop = stopSignal();
   try {
-    return await calibrateInto(files, request, invocation);
+    const files = await reserveFiles(request);
+    try {
+      return await calibrateInto(files, request, stop.signal, invocation);
+    } finally {
+      await files.discard();
+    }
   } finally {
-    await files.discard();
+    stop.release();
   }
 }
 
@@ -53,12 +59,12 @@ async function reserveFiles({ svg, output }: CalibrateRequest): Promise<FilesTog
 async function calibrateInto(
   files: FilesTogether,
   request: CalibrateRequest,
+  signal: AbortSignal,
   { settings, options, print, tell }: Invocation,
 ): Promise<ExitCode> {
   const stores = await openExistingStores(settings, systemClock);
-  const stop = stopSignal();
   try {
-    const found = await measureOn(stores, request, stop.signal, tell);
+    const found = await measureOn(stores, request, signal, tell);
     if (found === undefined) {
       tell('stopped: no file was written');
       return ExitCode.FAILED;
@@ -82,7 +88,6 @@ async function calibrateInto(
     }
     return ExitCode.OK;
   } finally {
-    stop.release();
     await stores.close();
   }
 }

@@ -64,7 +64,9 @@ export function parseCommandLine(
     } else if (given.has(flag)) {
       refuse('is given twice');
     } else if (isSwitch(flag)) {
-      given.set(flag, value ?? 'true');
+      // A setting's value is looked at by its type; a command's own switch is there or not.
+      if (settings.has(flag) || value === undefined || value === 'true') given.set(flag, value ?? 'true');
+      else if (value !== 'false') refuse('is a switch: true or false, or no value');
     } else if (value === undefined || (inlineValue !== true && value.startsWith('-'))) {
       refuse('needs a value');
     } else {

@@ -58,7 +58,7 @@ export const HISTORY_ABOVE_HEAD_MAX = 64;
 export const HISTORY_READ_ROWS_MAX = 512;
 /** Rows that history asks the store for at a time: a page of 50 and the look behind it, and the least that large rows bring. */
 export const HISTORY_PAGE_ROWS = 64;
-/** Bytes of a body beside its content, as pages reckon before it is encoded: ids, names, reactions. */
+/** Bytes of a body beside its content and reactions, as pages reckon before it is encoded: ids and names. */
 export const HISTORY_BODY_OVERHEAD_BYTES = 512;
 /** Bounded reads of buckets under way at once; further ones wait. */
 export const HISTORY_READS_MAX = 64;

@@ -7,13 +7,22 @@ import { HistoryDirection } from '../domain/history.js';
 import type { BucketRead, BucketReader, BucketRows } from '../domain/history-ports.js';
 import type { ConversationId, TenantId } from '../domain/ids.js';
 import { HISTORY_BODY_OVERHEAD_BYTES, HISTORY_READ_ROWS_MAX } from '../domain/limits.js';
-import { contentBytes, effectiveState, type MessageRecord, MessageState } from '../domain/message.js';
+import {
+  contentBytes,
+  effectiveState,
+  type MessageRecord,
+  MessageState,
+  type ReactionSummary,
+} from '../domain/message.js';
 import type { GroupRows } from '../domain/ports.js';
 import { bucketStart } from '../domain/seq.js';
 import type { ConversationHead, HeadStore } from '../domain/write-ports.js';
 import { type ReadGate, Turn } from '../join/read-gate.js';
 import { PastDeadline, ReadDeadline } from './read-deadline.js';
 import { repeatedOnce } from './repeated-once.js';
+
+/** Of a reaction key in a body beside the key: its count, tags and lengths. */
+const REACTION_OVERHEAD_BYTES = 12;
 
 /** What all pages of a process share. */
 export interface PageContext {
@@ -112,11 +121,12 @@ export class PageReads {
   /** Keeps what the page shows and lets go of the rest: a bucket may hold thousands of rows that are not shown. */
   private take(bucket: bigint, rows: BucketRows): void {
     const taken = new Map<bigint, MessageRecord>();
+    const reactionBytes = new Map(rows.summaries.map((summary) => [summary.seq, bytesOf(summary)]));
     for (const record of rows.records) {
       if (this.isFull) break;
       // Not shown, and so a hole (R4.1: visibility); a recalled one is shown without its content (D12).
       if (effectiveState(record) === MessageState.DELETED) continue;
-      this.bytes += contentBytes(record) + HISTORY_BODY_OVERHEAD_BYTES;
+      this.bytes += contentBytes(record) + HISTORY_BODY_OVERHEAD_BYTES + (reactionBytes.get(record.seq) ?? 0);
       const isBeyond = this.bytes > this.question.responseBytesMax && this.visible.length > 0;
       if (isBeyond) this.shownMax = Math.min(this.shownMax, this.visible.length);
       this.visible.push(record);
@@ -165,4 +175,11 @@ export class PageReads {
   private attempt<T>(read: () => Promise<T>): Promise<T> {
     return repeatedOnce(read, this.deadline, this.context.onFailure);
   }
+}
+
+/** What a summary takes in a body, about: three bytes to a character at most, a count, tags and lengths. */
+function bytesOf({ counts }: ReactionSummary): number {
+  let bytes = 0;
+  for (const [key] of counts) bytes += 3 * key.length + REACTION_OVERHEAD_BYTES;
+  return bytes;
 }

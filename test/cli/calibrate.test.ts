@@ -70,6 +70,14 @@ describe('what is refused', () => {
     expect(fs.existsSync(dataDir)).toBe(false);
   });
 
+  it('one file under two names, through a linked folder', async () => {
+    fs.mkdirSync(path.join(directory, 'real'));
+    fs.symlinkSync('real', path.join(directory, 'linked'));
+    const [output, svg] = ['real', 'linked'].map((folder) => path.join(directory, folder, 'same'));
+    const { exitCode, errors } = await run('--output', output ?? '', '--svg', svg ?? '');
+    expect([exitCode, errors]).toEqual([2, expect.stringContaining('must be two files')]);
+  });
+
   it('a store that is not there is not made', async () => {
     const { exitCode, errors } = await run(...quick());
     expect([exitCode, errors]).toEqual([1, expect.stringContaining('STORE_MISSING')]);

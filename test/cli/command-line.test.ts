@@ -31,6 +31,12 @@ describe('flags that are refused', () => {
     expect(reasons('--socket', '--yes')).toEqual(['--socket needs a value']);
   });
 
+  it('a switch with a value that is none of it', () => {
+    expect(reasons('--yes=nonsense')).toEqual(['--yes is a switch: true or false, or no value']);
+    expect(parse('--yes=false').options.has('yes')).toBe(false);
+    expect(parse('--yes=true').options.get('yes')).toBe('true');
+  });
+
   it('the same flag twice', () => {
     expect(reasons('--socket', 'a', '--socket=b')).toEqual(['--socket is given twice']);
   });

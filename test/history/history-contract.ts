@@ -114,6 +114,21 @@ export function historyContract(name: string, open: () => Promise<OpenedHistory>
       }
     });
 
+    it('reactions take room in the response too: what a page shows has its body', async () => {
+      const seqs = span(1n, 30n);
+      const place = newPlace();
+      await putMessages(opened.stores, place, seqs);
+      await putHead(opened.stores, place, 30n);
+      const keys = Array.from({ length: 64 }, (_, key) => [`reaction ${key}`, key + 1] as const);
+      for (const seq of seqs) {
+        await opened.stores.messages.putSummary({ ...place, seq }, summary(seq, 9n, keys));
+      }
+      const pages = await allPages(world, place, { responseBytesMax: 20_000 }, false);
+      expect(pages.length).toBeGreaterThan(2);
+      expect(pages.flatMap((page) => page.seqs)).toEqual([...seqs].reverse());
+      expect(new Set(pages.flatMap(({ results }) => results))).toEqual(new Set(['OK']));
+    });
+
     it('D4 without a head an anchor far above the messages ends in a hole, behind which they are reached', async () => {
       const place = newPlace();
       await putMessages(opened.stores, place, [5n * W, 30n * W]);
