@@ -6,7 +6,8 @@
 import { strict as assert } from 'node:assert';
 import type { types } from 'cassandra-driver';
 import {
-  type HeadFence,
+  claimOf,
+  claimTimestamp,
   headTimestamp,
   previewOf,
   senderOf,
@@ -60,7 +61,7 @@ function statementsOf(keyspaceName: string) {
     writeHead: update(
       'latest_conversation_seq = ?, last_message_id = ?, last_activity_id = ?, last_sender_id = ?, updated_at = ?, preview_or_placeholder = ?, fencing_epoch = ?, head_version = ?',
     ),
-    writePreview: update('preview_or_placeholder = ?, fencing_epoch = ?, head_version = ?'),
+    claimHead: update('fencing_epoch = ?, head_version = ?'),
     advanceEarliest: update('earliest_available_conversation_seq = ?'),
     read: statement(`SELECT ${COLUMNS} FROM ${table} WHERE ${KEY}`, 'select'),
     list: statement(list, 'select'),
@@ -94,17 +95,11 @@ export class CqlHeadStore implements HeadStore {
     ]);
   }
 
-  async writePreview(
-    tenantId: TenantId,
-    conversationId: ConversationId,
-    preview: Uint8Array | undefined,
-    fence: HeadFence,
-  ): Promise<void> {
-    await this.#session.execute(this.#statements.writePreview, [
-      headTimestamp(fence),
-      bound(storedPreview(preview)),
-      fence.fencingEpoch,
-      fence.headVersion,
+  async claimHead(tenantId: TenantId, conversationId: ConversationId, fencingEpoch: bigint): Promise<void> {
+    await this.#session.execute(this.#statements.claimHead, [
+      claimTimestamp(fencingEpoch),
+      fencingEpoch,
+      claimOf(fencingEpoch).headVersion,
       bound(tenantId),
       bound(conversationId),
     ]);

@@ -2,7 +2,6 @@
  * The WriteStore on Cassandra or ScyllaDB: one object for the write side's ports, each kept by its own part on the same
  * session. The session belongs to whoever opened it and is not closed here. Fails as its parts say.
  */
-import type { HeadFence } from '../domain/head.js';
 import type { ConversationId, MessageId, TenantId, UserId } from '../domain/ids.js';
 import type { Coordinates, MessageRecord } from '../domain/message.js';
 import type { WriteLife } from '../domain/ports.js';
@@ -62,13 +61,8 @@ export class CqlWriteStore implements WriteStore {
     return this.#heads.writeHead(tenantId, conversationId, write);
   }
 
-  writePreview(
-    tenantId: TenantId,
-    conversationId: ConversationId,
-    preview: Uint8Array | undefined,
-    fence: HeadFence,
-  ): Promise<void> {
-    return this.#heads.writePreview(tenantId, conversationId, preview, fence);
+  claimHead(tenantId: TenantId, conversationId: ConversationId, fencingEpoch: bigint): Promise<void> {
+    return this.#heads.claimHead(tenantId, conversationId, fencingEpoch);
   }
 
   advanceEarliest(tenantId: TenantId, conversationId: ConversationId, earliestSeq: bigint): Promise<void> {

@@ -4,7 +4,7 @@
  *
  *     timestamp (63 bits):  fencing_epoch 23 | head_version 40
  *
- * The owner of an epoch uses a version once. Two writes at one timestamp are reconciled column by column, as every
+ * Version 0 is the owner's claim to the epoch and carries no content. The owner of an epoch uses a version once. Two writes at one timestamp are reconciled column by column, as every
  * store of this kind does: the greater value by its bytes stays. So repeating a write changes nothing, and two
  * different writes under one version would leave a mix.
  */
@@ -14,28 +14,50 @@ import type { ConversationHead } from './write-ports.js';
 
 const VERSION_BITS = 40n;
 const EPOCH_END = 1n << 23n;
+/** An owner's claim to its epoch, without content. */
+const CLAIM_VERSION = 0n;
 const VERSION_END = 1n << VERSION_BITS;
 
 /** Which owner wrote, and the how-manieth of its writes it is. */
 export interface HeadFence {
   /** 0 ≤ epoch < 2^23. */
   readonly fencingEpoch: bigint;
-  /** 1 ≤ version < 2^40. */
+  /** 0 ≤ version < 2^40; 0 is a claim. */
   readonly headVersion: bigint;
 }
 
+/** The fence of an owner's claim to an epoch: below all its writes, above all earlier epochs'. */
+export function claimOf(fencingEpoch: bigint): HeadFence {
+  return { fencingEpoch, headVersion: CLAIM_VERSION };
+}
+
 /** The timestamp of a head write (D2). An epoch or version out of its range is a bug of the owner. */
-export function headTimestamp({ fencingEpoch, headVersion }: HeadFence): bigint {
+export function headTimestamp(fence: HeadFence): bigint {
+  assert(fence.headVersion > CLAIM_VERSION, 'head_version starts at 1 (D2)');
+  return fenceTimestamp(fence);
+}
+
+/** The timestamp of an owner's claim (D2). */
+export function claimTimestamp(fencingEpoch: bigint): bigint {
+  return fenceTimestamp(claimOf(fencingEpoch));
+}
+
+function fenceTimestamp({ fencingEpoch, headVersion }: HeadFence): bigint {
   assert(fencingEpoch >= 0n && fencingEpoch < EPOCH_END, 'fencing_epoch does not fit its 23 bits (D2)');
-  assert(headVersion >= 1n && headVersion < VERSION_END, 'head_version does not fit its 40 bits (D2)');
+  assert(headVersion >= 0n && headVersion < VERSION_END, 'head_version does not fit its 40 bits (D2)');
   return (fencingEpoch << VERSION_BITS) | headVersion;
 }
 
-/** True when a head that was read back carries a later write than this one: its owner was superseded (D2). */
+/** True when a head that was read back carries a later write or claim than this one: its owner was superseded (D2). */
 export function isSuperseded(head: ConversationHead | undefined, fence: HeadFence): boolean {
   if (head?.fencingEpoch === undefined || head.headVersion === undefined) return false;
   const { fencingEpoch, headVersion } = head;
-  return headTimestamp({ fencingEpoch, headVersion }) > headTimestamp(fence);
+  return fenceTimestamp({ fencingEpoch, headVersion }) > fenceTimestamp(fence);
+}
+
+/** True while the owner of the head's epoch has claimed it, and has not written under it yet (D2). */
+export function isClaimed(head: ConversationHead | undefined): boolean {
+  return head?.headVersion === CLAIM_VERSION;
 }
 
 // A head without a sender or a preview must not keep its predecessor's, and a null would be a tombstone (D18): so

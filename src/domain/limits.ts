@@ -234,6 +234,8 @@ export const HEADS_PENDING_MAX = 20_000;
 export const HEADS_IN_FLIGHT_MAX = 64;
 /** Conversations whose head's epoch a writer remembers; a forgotten one is taken over anew. */
 export const HEADS_OWNED_MAX = 100_000;
+/** Take-overs of one conversation in one attempt to write its head; then → STORE_UNAVAILABLE, and tried again later. */
+export const HEAD_TAKE_OVERS_MAX = 8;
 /** Wait before a head write is tried again: doubled each time, up to the second. */
 export const HEAD_RETRY_MS = { first: 50, max: 5_000 } as const;
 /** Failed attempts after which a head that is still not written raises an alert (R5.1 step 7). */

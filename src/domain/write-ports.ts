@@ -69,15 +69,10 @@ export interface HeadStore {
    */
   writeHead(tenantId: TenantId, conversationId: ConversationId, write: HeadWrite): Promise<void>;
   /**
-   * Replaces the preview alone, under a version of its own (D12: a recall also replaces the preview), which the head
-   * then shows.
+   * Writes fencing_epoch and head_version = 0 alone, at the epoch's lowest timestamp (D2): every owner of an earlier
+   * epoch that reads the head back from now on learns that this one has taken over, and has not written yet.
    */
-  writePreview(
-    tenantId: TenantId,
-    conversationId: ConversationId,
-    preview: Uint8Array | undefined,
-    fence: { readonly fencingEpoch: bigint; readonly headVersion: bigint },
-  ): Promise<void>;
+  claimHead(tenantId: TenantId, conversationId: ConversationId, fencingEpoch: bigint): Promise<void>;
   /** E alone, with its own value as timestamp, so that it never moves back (R3.5, D2). */
   advanceEarliest(tenantId: TenantId, conversationId: ConversationId, earliestSeq: bigint): Promise<void>;
   readHead(tenantId: TenantId, conversationId: ConversationId): Promise<ConversationHead | undefined>;

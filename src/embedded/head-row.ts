@@ -1,6 +1,6 @@
 /** conversation_head as cells, and back (D2). Column numbers are part of the file's format. Pure. */
 import { MailjoinError } from '../domain/errors.js';
-import { previewOf, senderOf, storedPreview, storedSender } from '../domain/head.js';
+import { type HeadFence, previewOf, senderOf, storedPreview, storedSender } from '../domain/head.js';
 import { activityIdOf, messageIdOf, userIdOf } from '../domain/ids.js';
 import type { ConversationHead, HeadWrite } from '../domain/write-ports.js';
 import { bigintAt, bytesAt, type CellValue, numberAt, type Row } from './cell.js';
@@ -27,18 +27,15 @@ export function headColumns(write: HeadWrite): Columns {
     [Column.LAST_ACTIVITY_ID, write.lastActivityId],
     [Column.LAST_SENDER_ID, storedSender(write.lastSenderId)],
     [Column.UPDATED_AT, write.updatedAtMs],
-    ...previewColumns(write.preview, write),
+    [Column.PREVIEW, storedPreview(write.preview)],
+    ...fenceColumns(write),
   ];
 }
 
-export function previewColumns(
-  preview: Uint8Array | undefined,
-  fence: Pick<HeadWrite, 'fencingEpoch' | 'headVersion'>,
-): Columns {
+export function fenceColumns({ fencingEpoch, headVersion }: HeadFence): Columns {
   return [
-    [Column.PREVIEW, storedPreview(preview)],
-    [Column.FENCING_EPOCH, fence.fencingEpoch],
-    [Column.HEAD_VERSION, fence.headVersion],
+    [Column.FENCING_EPOCH, fencingEpoch],
+    [Column.HEAD_VERSION, headVersion],
   ];
 }
 

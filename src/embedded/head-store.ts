@@ -3,7 +3,7 @@
  * (D2). Fails with STORE_UNAVAILABLE or SEQ_RANGE.
  */
 import { MailjoinError } from '../domain/errors.js';
-import { type HeadFence, headTimestamp } from '../domain/head.js';
+import { claimOf, claimTimestamp, headTimestamp } from '../domain/head.js';
 import {
   type ConversationId,
   conversationIdOf,
@@ -16,7 +16,7 @@ import { requireSeq } from '../domain/write-checks.js';
 import type { ConversationHead, HeadListing, HeadStore, HeadWrite } from '../domain/write-ports.js';
 import { type CellValue, merge, NEVER } from './cell.js';
 import type { Environment } from './environment.js';
-import { earliestColumns, headColumns, previewColumns, readHeadRow } from './head-row.js';
+import { earliestColumns, fenceColumns, headColumns, readHeadRow } from './head-row.js';
 import { decodeRow, encodeRow } from './row-codec.js';
 import { conversationKey } from './row-key.js';
 
@@ -32,14 +32,9 @@ export class EmbeddedHeadStore implements HeadStore {
     await this.#merge(conversationKey(tenantId, conversationId), headColumns(write), headTimestamp(write));
   }
 
-  async writePreview(
-    tenantId: TenantId,
-    conversationId: ConversationId,
-    preview: Uint8Array | undefined,
-    fence: HeadFence,
-  ): Promise<void> {
+  async claimHead(tenantId: TenantId, conversationId: ConversationId, fencingEpoch: bigint): Promise<void> {
     const key = conversationKey(tenantId, conversationId);
-    await this.#merge(key, previewColumns(preview, fence), headTimestamp(fence));
+    await this.#merge(key, fenceColumns(claimOf(fencingEpoch)), claimTimestamp(fencingEpoch));
   }
 
   async advanceEarliest(

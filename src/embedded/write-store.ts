@@ -4,7 +4,6 @@
  * opened it and is not closed here. Fails with STORE_UNAVAILABLE, STORE_REFUSED, STORE_CORRUPT or SEQ_RANGE.
  */
 import { MailjoinError } from '../domain/errors.js';
-import type { HeadFence } from '../domain/head.js';
 import type { ConversationId, MessageId, TenantId, UserId } from '../domain/ids.js';
 import { PARTITION_ROWS_MAX } from '../domain/limits.js';
 import type { Coordinates, MessageRecord } from '../domain/message.js';
@@ -68,13 +67,8 @@ export class EmbeddedWriteStore implements WriteStore {
     return this.#heads.writeHead(tenantId, conversationId, write);
   }
 
-  writePreview(
-    tenantId: TenantId,
-    conversationId: ConversationId,
-    preview: Uint8Array | undefined,
-    fence: HeadFence,
-  ): Promise<void> {
-    return this.#heads.writePreview(tenantId, conversationId, preview, fence);
+  claimHead(tenantId: TenantId, conversationId: ConversationId, fencingEpoch: bigint): Promise<void> {
+    return this.#heads.claimHead(tenantId, conversationId, fencingEpoch);
   }
 
   advanceEarliest(tenantId: TenantId, conversationId: ConversationId, earliestSeq: bigint): Promise<void> {

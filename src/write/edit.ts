@@ -91,7 +91,7 @@ export class Editor {
 
     // Found out before the event is logged: an edit of a row that ends now has nothing to tell.
     if (updateLife(row, clock, 0n) === 'expired') throw new MailjoinError('MESSAGE_NOT_FOUND');
-    const id = eventId({ kind: 'edit', tenantId, conversationId, messageId, activityId: lastActivityId });
+    const id = eventId({ kind: 'edit', tenantId, conversationId, messageId, seq: event.seq });
     const identity = { eventId: id, seq: event.seq };
     const log = (edit: LoggedEdit): Promise<void> => this.#log(request, row.record, identity, edit);
     await log(sealed);

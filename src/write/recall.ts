@@ -100,7 +100,7 @@ export class Recaller {
     );
     assertSeq(seq, 'the event’s conversation_seq');
     await steps.done('assign');
-    const id = eventId({ kind: 'recall', tenantId, conversationId, messageId, activityId: lastActivityId });
+    const id = eventId({ kind: 'recall', tenantId, conversationId, messageId, seq });
     const event = { eventId: id, seq, lastActivityId };
     const revision = await applyRecall(this.#with, target, row, event, () => steps.done('log'));
     await steps.done('row');

@@ -12,7 +12,6 @@ import { eventId } from '../codec/event-id.js';
 import { decodeLogRecord, encodeLogRecord, type LogEdit, type LogRecall } from '../codec/log-record.js';
 import { MailjoinError } from '../domain/errors.js';
 import { compareIdAt, equalIdAt } from '../domain/ids.js';
-import { effectiveState, type MessageRecord, MessageState } from '../domain/message.js';
 import type { LogEntry, LogPosition, LogReader } from '../domain/write-ports.js';
 import { applyEdit, type EditorOptions, isEditShown } from './edit.js';
 import type { HoldKeeper } from './holds.js';
@@ -137,33 +136,33 @@ async function recoverEdit(
   const target = targetOf(event);
   const row = await readWholeRow(options, target);
   if (row === undefined || !equalIdAt(row.record.messageId, 0, target.messageId, 0)) return 'absent';
-  if (isEditShown(row.record, event)) return 'shown';
+  if (isEditShown(row.record, event)) {
+    return (await recallAgain(options, target, row)) ? 'applied' : 'shown';
+  }
   const appendedAtMs = BigInt(Math.floor(options.clock.epochMs()));
   const value = encodeLogRecord({ ...event, appendedAtMs });
   await options.outbox.append({ key: event.conversationId, value });
   const after = await applyEdit(options, target, row, event, undefined);
   if (after === undefined) return 'absent';
-  if (effectiveState(row.record) === MessageState.RECALLED) await recallAgain(options, target, row.record);
+  const edited = await readRow(options.writes, options.clock, target);
+  if (edited !== undefined) await recallAgain(options, target, edited);
   return 'applied';
 }
 
 /**
  * An edit that was logged before its writer knew of the recall takes its place among the row's revisions, as an archiver
  * has it. Where that is above the recall's, the recall is told and written again above it: what caches were told of the
- * edit is reached, and the row says RECALLED in every column, whatever is repeated after (S-7).
+ * edit is reached, and the row says RECALLED in every column, whatever is repeated after (S-7). True where it was so,
+ * whoever wrote the edit: an archiver, a writer or a recovery run that ended in between.
  */
-async function recallAgain(
-  options: RecoveryOptions,
-  target: MessageTarget,
-  recalled: MessageRecord,
-): Promise<void> {
-  const row = await readRow(options.writes, options.clock, target);
-  const { recallEventSeq: seq, lastActivityId } = recalled;
-  if (row === undefined || seq === undefined || lastActivityId === undefined) return;
-  if (recallShown(row.record) !== undefined) return;
+async function recallAgain(options: RecoveryOptions, target: MessageTarget, row: ReadRow): Promise<boolean> {
+  const { recallEventSeq: seq, lastActivityId } = row.record;
+  if (seq === undefined || lastActivityId === undefined) return false;
+  if (recallShown(row.record) !== undefined) return false;
   const { tenantId, conversationId, messageId } = target;
-  const id = eventId({ kind: 'recall', tenantId, conversationId, messageId, activityId: lastActivityId });
+  const id = eventId({ kind: 'recall', tenantId, conversationId, messageId, seq });
   await applyRecall(options, target, row, { eventId: id, seq, lastActivityId }, async () => undefined);
+  return true;
 }
 
 /**

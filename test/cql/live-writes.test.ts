@@ -131,7 +131,7 @@ describeWithCassandra('the write side as the server keeps it', (server) => {
         headWrite(headVersion === 2n ? { headVersion } : bare),
       );
     }
-    await writes.writePreview(tenantId, conversationId, undefined, { fencingEpoch: 1n, headVersion: 4n });
+    await writes.claimHead(tenantId, conversationId, 2n);
     await writes.advanceEarliest(tenantId, conversationId, 1n);
     const head = `SELECT * FROM ${live.keyspace}.conversation_head WHERE tenant_id = ? AND conversation_id = ?`;
     expect(await tracer.scanned(head, key)).toEqual([1, 0]);

@@ -56,7 +56,7 @@ describe('what is sent', () => {
     const { tenantId, senderId, clientMessageId } = reservation();
     const where = place();
     await store.read(tenantId, senderId, clientMessageId);
-    await store.writePreview(where.tenantId, where.conversationId, undefined, headWrite());
+    await store.claimHead(where.tenantId, where.conversationId, 1n);
     await store.readHead(where.tenantId, where.conversationId);
     await store.listHeads(undefined, 1);
     await store.readBucket(where.tenantId, where.conversationId, 0n);

@@ -159,12 +159,19 @@ export async function rowsOf(ledger: Ledger, { rows }: Seen): Promise<ReadonlyMa
   return new Map(await Promise.all(shown));
 }
 
-export async function checkAll(ledger: Ledger): Promise<Seen> {
+/** All that an archiver brings about. The head of a message whose recall was only logged is recovery's to write (D17). */
+export async function checkRows(ledger: Ledger): Promise<Seen> {
   const seen = await see(ledger);
   checkMessages(ledger, seen);
   checkSeqs(seen);
   checkRecalls(ledger, seen);
   await checkEdits(ledger, seen);
+  return seen;
+}
+
+/** All that is true after recovery. */
+export async function checkAll(ledger: Ledger): Promise<Seen> {
+  const seen = await checkRows(ledger);
   await checkHead(ledger, seen);
   return seen;
 }

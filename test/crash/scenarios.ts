@@ -4,7 +4,15 @@
  */
 import { expect } from 'vitest';
 import { encodeLogRecord } from '../../src/codec/log-record.js';
-import { checkAll, checkEdits, checkRecalls, rowsOf, type Seen, see } from './conversation-check.js';
+import {
+  checkAll,
+  checkEdits,
+  checkRecalls,
+  checkRows,
+  rowsOf,
+  type Seen,
+  see,
+} from './conversation-check.js';
 import type { Ledger } from './ledger.js';
 import type { Point } from './points.js';
 import { type ChildRun, commit, type Operation } from './run-child.js';
@@ -100,7 +108,7 @@ export async function finishArchive(ledger: Ledger, crashes: number): Promise<Se
   const clockAheadMs = (crashes + 1) * ledger.place.leaseMs;
   const { acks } = await ledger.run({ operations, clockAheadMs });
   expect(acks[0]).toMatchObject({ ack: 'archive', parked: 0 });
-  return checkAll(ledger);
+  return checkRows(ledger);
 }
 
 /** Nothing more changes: not by commits retried once more, nor by an archiver's replay, nor by events told again. */

@@ -1,6 +1,6 @@
 /** conversation_head: whatever the order and the clocks, the newest write of the newest owner stands (R5.2, D2). */
 import { describe, expect, it } from 'vitest';
-import { isSuperseded } from '../../src/domain/head.js';
+import { isClaimed, isSuperseded } from '../../src/domain/head.js';
 import type { ConversationHead, HeadWrite, WriteStore } from '../../src/domain/write-ports.js';
 import { activity, CREATED_AT_MS, message, tenant } from './fixtures.js';
 import {
@@ -47,9 +47,6 @@ export function headContract(opened: Opened): void {
       const { writes } = opened();
       const where = place();
       await expect(put(writes, where, headWrite(fence))).rejects.toThrow('D2');
-      await expect(
-        writes.writePreview(where.tenantId, where.conversationId, undefined, fence),
-      ).rejects.toThrow('D2');
       expect(await read(writes, where)).toBeUndefined();
     });
 
@@ -139,23 +136,46 @@ export function headContract(opened: Opened): void {
       expect(plainValue(await read(writes, where))).toEqual(plainValue(headOf(bare)));
     });
 
-    it('D12 a preview is replaced alone, under a version of its own that the head then shows', async () => {
+    it('D2 a claim shows its epoch at version 0 and the content of before, which earlier epochs still write', async () => {
+      const { writes, second } = opened();
+      const where = place();
+      const write = headWrite({ fencingEpoch: 4n, headVersion: 4n, latestSeq: 9n });
+      const claim = { fencingEpoch: 6n, headVersion: 0n };
+      await put(writes, where, write);
+      await second.claimHead(where.tenantId, where.conversationId, 6n);
+      const claimed = await read(writes, where);
+      expect(plainValue(claimed)).toEqual(plainValue({ ...headOf(write), ...claim }));
+      expect([isClaimed(claimed), isSuperseded(claimed, write)]).toEqual([true, true]);
+      const late = headWrite({ fencingEpoch: 4n, headVersion: 5n, latestSeq: 10n });
+      await put(writes, where, late);
+      await writes.claimHead(where.tenantId, where.conversationId, 5n);
+      expect(plainValue(await read(writes, where))).toEqual(plainValue({ ...headOf(late), ...claim }));
+      const first = headWrite({ fencingEpoch: 6n, headVersion: 1n, latestSeq: 11n });
+      await put(second, where, first);
+      await second.claimHead(where.tenantId, where.conversationId, 6n);
+      expect(plainValue(await read(writes, where))).toEqual(plainValue(headOf(first)));
+    });
+
+    it('D2 a claim of a conversation that has no head yet enters no message', async () => {
       const { writes } = opened();
       const where = place();
-      const write = headWrite({ headVersion: 4n, latestSeq: 9n });
-      const fence = { fencingEpoch: 1n, headVersion: 5n };
-      const preview = Buffer.from('sealed otherwise');
-      await put(writes, where, write);
-      await writes.writePreview(where.tenantId, where.conversationId, preview, fence);
-      const replaced = headOf({ ...write, ...fence, preview });
-      expect(plainValue(await read(writes, where))).toEqual(plainValue(replaced));
-      await put(writes, where, write);
-      expect(plainValue(await read(writes, where))).toEqual(plainValue(replaced));
-      await writes.writePreview(where.tenantId, where.conversationId, undefined, {
-        fencingEpoch: 1n,
-        headVersion: 6n,
-      });
-      expect((await read(writes, where))?.preview).toBeUndefined();
+      await writes.claimHead(where.tenantId, where.conversationId, 1n);
+      const head = await read(writes, where);
+      expect(head).toMatchObject({ fencingEpoch: 1n, headVersion: 0n });
+      expect([head?.latestSeq, head?.lastMessageId, head?.preview]).toEqual([
+        undefined,
+        undefined,
+        undefined,
+      ]);
+    });
+
+    it.each([-1n, 2n ** 23n])('D2 a claim to epoch %s ends the operation', async (fencingEpoch) => {
+      const { writes } = opened();
+      const where = place();
+      await expect(writes.claimHead(where.tenantId, where.conversationId, fencingEpoch)).rejects.toThrow(
+        'D2',
+      );
+      expect(await read(writes, where)).toBeUndefined();
     });
 
     it('R3.5 E never moves back, and neither head nor E disturbs the other', async () => {

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { HEAD_ALERT_ATTEMPTS, HEAD_RETRY_MS, HEADS_IN_FLIGHT_MAX } from '../../src/domain/limits.js';
+import {
+  HEAD_ALERT_ATTEMPTS,
+  HEAD_RETRY_MS,
+  HEAD_TAKE_OVERS_MAX,
+  HEADS_IN_FLIGHT_MAX,
+} from '../../src/domain/limits.js';
 import type { HeadStore } from '../../src/domain/write-ports.js';
 import { CountedEpochs } from '../../src/write/head-epochs.js';
 import type { HeadUpdate } from '../../src/write/head-state.js';
@@ -65,6 +70,7 @@ function heldStore(process: WritingProcess): {
   let isOpen = false;
   return {
     store: {
+      claimHead: (...args) => writes.claimHead(...args),
       readHead: (...args) => writes.readHead(...args),
       writeHead: async (...args) => {
         started++;
@@ -93,7 +99,8 @@ describe('head updates', () => {
     const where = chat();
     let failures = 7;
     const { writes } = process.opened;
-    const store: Pick<HeadStore, 'writeHead' | 'readHead'> = {
+    const store: Pick<HeadStore, 'claimHead' | 'writeHead' | 'readHead'> = {
+      claimHead: (...args) => writes.claimHead(...args),
       readHead: (...args) => writes.readHead(...args),
       writeHead: (...args) =>
         failures-- > 0 ? Promise.reject(new Error('down')) : writes.writeHead(...args),
@@ -114,7 +121,8 @@ describe('head updates', () => {
     const where = chat();
     const { writes } = process.opened;
     let failing = true;
-    const store: Pick<HeadStore, 'writeHead' | 'readHead'> = {
+    const store: Pick<HeadStore, 'claimHead' | 'writeHead' | 'readHead'> = {
+      claimHead: (...args) => writes.claimHead(...args),
       readHead: (...args) => writes.readHead(...args),
       writeHead: async (...args) => {
         if (!failing) return writes.writeHead(...args);
@@ -188,6 +196,68 @@ describe('head updates', () => {
     await old.heads.idle();
     expect(await latest(process, where)).toBe(99n);
     expect(old.heads.stats()).toMatchObject({ written: 0, dropped: 0 });
+  });
+
+  it('D2, R5.2: an owner that has taken over and not written yet undoes nothing that the former one writes meanwhile', async () => {
+    const process = await writingProcess();
+    const where = chat();
+    const former = headWriter(process);
+    former.heads.update(update(where, 1n));
+    await former.heads.idle();
+    const held = heldStore(process);
+    const next = headWriter(process, { store: held.store });
+    next.heads.update(update(where, 2n));
+    await eventually(() => held.started() === 1);
+    former.heads.update(update(where, 3n));
+    await former.heads.idle();
+    held.release();
+    await next.heads.idle();
+    expect(await latest(process, where)).toBe(3n);
+  });
+
+  it('D2: an owner that died on its claim keeps nobody from writing, and nothing that was shown is lost', async () => {
+    const process = await writingProcess();
+    const where = chat();
+    const { writes } = process.opened;
+    const former = headWriter(process);
+    const createdAtMs = BigInt(process.clock.ms);
+    former.heads.update(update(where, 1n, { preview: bytes('one'), createdAtMs }));
+    await former.heads.idle();
+    await writes.claimHead(where.tenantId, where.conversationId, 9n);
+    // What it shows already is written once more, above the claim.
+    const repeated = update(where, 1n, { isRepeated: true });
+    const { heads, alerts } = headWriter(process);
+    heads.update(repeated);
+    await heads.idle();
+    const head = await writes.readHead(where.tenantId, where.conversationId);
+    expect(head).toMatchObject({ latestSeq: 1n, fencingEpoch: 10n, headVersion: 1n });
+    expect(await previewText(process, where)).toBe('one');
+    await writes.claimHead(where.tenantId, where.conversationId, 19n);
+    former.heads.update(update(where, 2n));
+    await former.heads.idle();
+    expect(await latest(process, where)).toBe(2n);
+    expect(alerts).toEqual([]);
+  });
+
+  it('D2: where others take over without end an attempt ends, and is made again later', async () => {
+    const process = await writingProcess();
+    const where = chat();
+    const { writes } = process.opened;
+    let claims = 0;
+    const store: HeadWriterOptions['store'] = {
+      readHead: (...args) => writes.readHead(...args),
+      writeHead: (...args) => writes.writeHead(...args),
+      claimHead: async (tenantId, conversationId, epoch) => {
+        await writes.claimHead(tenantId, conversationId, epoch);
+        if (claims++ < HEAD_TAKE_OVERS_MAX) await writes.claimHead(tenantId, conversationId, epoch + 1n);
+      },
+    };
+    const { heads, pauses } = headWriter(process, { store });
+    heads.update(update(where, 4n));
+    await heads.idle();
+    expect(await latest(process, where)).toBe(4n);
+    expect(pauses).toEqual([HEAD_RETRY_MS.first]);
+    expect(heads.stats()).toMatchObject({ written: 1, failures: 1 });
   });
 
   it('D2: an owner whose epoch source gives no higher epoch is fenced: dropped, with an alert', async () => {
@@ -277,6 +347,7 @@ describe('head updates', () => {
     const process = await writingProcess();
     const where = chat();
     const store: HeadWriterOptions['store'] = {
+      claimHead: () => Promise.reject(new Error('down')),
       readHead: () => Promise.reject(new Error('down')),
       writeHead: () => Promise.reject(new Error('down')),
     };

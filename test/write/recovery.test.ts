@@ -136,6 +136,38 @@ describe('the recovery run (D17)', () => {
     expect(await rowOf(first, target)).toEqual(row);
   });
 
+  it('S-7: an edit that its writer wrote above a recall, and died, leaves the row RECALLED under the recall’s own event_id', async () => {
+    const [first, second] = await twoProcesses();
+    const target = await committed(first, chat());
+    first.after('edit', 'read', async () => {
+      await second.writer.recall(target);
+      // The recall lies below the checkpoint: the run that finds the edit does not see it again.
+      await recover(second);
+      first.clock.ms += 5;
+    });
+    const { writes } = first.opened;
+    const readRecord = writes.readRecord.bind(writes);
+    let reads = 0;
+    writes.readRecord = async (where) => {
+      if (reads++ > 0) throw new Crash('dead');
+      return readRecord(where);
+    };
+    await expect(first.writer.edit({ ...target, payload: bytes('x') })).rejects.toThrow(Crash);
+    const left = await rowOf(second, target);
+    expect(left).toMatchObject({ state: MessageState.EDITED });
+    expect(left && effectiveState(left)).toBe(MessageState.RECALLED);
+
+    expect(await recover(second)).toMatchObject({ recalls: 0, edits: 1, applied: 1 });
+    const row = await rowOf(second, target);
+    expect(row).toMatchObject({ state: MessageState.RECALLED });
+    const recalls = (await logged(second.opened.log)).filter((record) => record.kind === 'recall');
+    expect(recalls).toHaveLength(2);
+    expect(new Set(eventIds(recalls)).size).toBe(1);
+    expect(hex(recalls.at(-1)?.lastActivityId)).toBe(hex(row?.lastActivityId));
+    expect(await recover(second)).toMatchObject({ applied: 0 });
+    expect(await rowOf(second, target)).toEqual(row);
+  });
+
   it('applies an edit that a hold was placed above (D20)', async () => {
     const process = await writingProcess();
     const target = await committed(process, chat());
