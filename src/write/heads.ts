@@ -37,14 +37,16 @@ export interface HeadWriterStats {
   readonly failures: number;
 }
 
+type AttemptListener = (isFailed: boolean) => void;
+
 interface Waiting {
   readonly tenantId: TenantId;
   readonly conversationId: ConversationId;
   /** undefined while nothing more than what is being written waits. */
   change: HeadChange | undefined;
   attempts: number;
-  /** Told when the attempt that includes their change has ended, either way. */
-  readonly attempted: (() => void)[];
+  /** Told when the attempt that includes their change has ended, and whether it failed. */
+  readonly attempted: AttemptListener[];
 }
 
 export class HeadWriter {
@@ -82,11 +84,14 @@ export class HeadWriter {
     this.#enqueue(key, update, { message: update, revision: undefined }, undefined);
   }
 
-  /** A message was recalled or edited: resolves when the first attempt to say so in the head has ended, either way. */
-  revise(revision: HeadRevision): Promise<void> {
+  /**
+   * A message was recalled or edited: resolves when the first attempt to say so in the head has ended. False where it
+   * failed (it is made again) or was dropped.
+   */
+  revise(revision: HeadRevision): Promise<boolean> {
     const key = headKey(revision.tenantId, revision.conversationId);
     return new Promise((resolve) => {
-      this.#enqueue(key, revision, { message: undefined, revision }, resolve);
+      this.#enqueue(key, revision, { message: undefined, revision }, (isFailed) => resolve(!isFailed));
     });
   }
 
@@ -105,7 +110,7 @@ export class HeadWriter {
     this.#ready.length = 0;
     for (const waiting of this.#waiting.values()) {
       this.#drop();
-      for (const tell of waiting.attempted.splice(0)) tell();
+      for (const tell of waiting.attempted.splice(0)) tell(true);
     }
     return left;
   }
@@ -124,7 +129,7 @@ export class HeadWriter {
     key: string,
     { tenantId, conversationId }: Pick<Waiting, 'tenantId' | 'conversationId'>,
     change: HeadChange,
-    attempted: (() => void) | undefined,
+    attempted: AttemptListener | undefined,
   ): void {
     const waiting = this.#waiting.get(key);
     if (waiting !== undefined) {
@@ -134,7 +139,7 @@ export class HeadWriter {
     }
     if (this.#isClosing || this.#waiting.size >= this.#pendingMax) {
       this.#drop();
-      attempted?.();
+      attempted?.(true);
       return;
     }
     const told = attempted === undefined ? [] : [attempted];
@@ -178,7 +183,7 @@ export class HeadWriter {
       }
     }
     this.#inFlight--;
-    for (const tell of told) tell();
+    for (const tell of told) tell(failed);
     if (failed) void this.#retryLater(key, waiting);
     else this.#settle(key, waiting);
     this.#pump();

@@ -125,7 +125,15 @@ async function recoverRecall(
     : await applyRecall(options, target, row, event, async () => undefined);
   // The head may have missed it, too (D12); where it is not the last message's this changes nothing.
   const { createdAtMs: keyAtMs, senderId } = row.record;
-  await options.heads.revise({ ...target, senderId, lastActivityId, preview: undefined, keyAtMs });
+  const isTold = await options.heads.revise({
+    ...target,
+    senderId,
+    lastActivityId,
+    preview: undefined,
+    keyAtMs,
+  });
+  // Beyond the checkpoint nobody would look at it again, and the process may end before its next attempt.
+  if (!isTold) throw new MailjoinError('STORE_UNAVAILABLE', 'a head still shows what was recalled');
   return isShown ? 'shown' : 'applied';
 }
 

@@ -204,7 +204,7 @@ describe('edit', () => {
         allocateEvent: async () => ({ seq: 9n, lastActivityId: activity(tied) }),
       },
       sealer: mine.sealer,
-      heads: { revise: async () => undefined },
+      heads: { revise: async () => true },
       clock: second.clock,
       watchStep: (_, step) => void (step === 'log' && second.steps.push(step)),
     });

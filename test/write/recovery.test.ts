@@ -192,6 +192,20 @@ describe('the recovery run (D17)', () => {
     expect(await previewText(first, where)).toBeUndefined();
   });
 
+  it('D12: does not move its checkpoint over a recall whose head it could not write', async () => {
+    const [first, second] = await twoProcesses();
+    const where = chat();
+    const target = await committed(first, where, { preview: bytes('secret') });
+    await first.writer.headsIdle();
+    first.crashAfter('recall', 'row');
+    await expect(first.writer.recall(target)).rejects.toThrow(Crash);
+    // A fault that the embedded store cannot be made to show.
+    second.opened.writes.writeHead = () => Promise.reject(new Error('down'));
+    await expect(recover(second)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    expect(await recover(first)).toMatchObject({ recalls: 1, shown: 1 });
+    expect(await previewText(first, where)).toBeUndefined();
+  });
+
   describe.each(['recall', 'edit'] as const)('S-7: a crash of %s', (operation) => {
     const steps =
       operation === 'edit'
