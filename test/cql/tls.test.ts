@@ -30,13 +30,7 @@ describeWithCassandra('a Cassandra behind TLS', (plainServer) => {
   }, 60_000);
 
   const read = (file: string) => fs.readFileSync(file, 'utf8');
-  const tls = (over: Partial<TlsOptions> = {}): TlsOptions => ({
-    ca: read(files.ca),
-    client: undefined,
-    serverName: undefined,
-    verifiesHost: true,
-    ...over,
-  });
+  const tls = (over?: Partial<TlsOptions>): TlsOptions => files.options(over);
   const reached = (
     options: TlsOptions | undefined,
     server: ServerUnderTest = cassandra,

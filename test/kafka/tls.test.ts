@@ -30,13 +30,7 @@ describeWithKafka('a Kafka behind TLS', (plain) => {
   }, 60_000);
 
   const read = (file: string) => fs.readFileSync(file, 'utf8');
-  const tls = (over: Partial<TlsOptions> = {}): TlsOptions => ({
-    ca: read(files.ca),
-    client: undefined,
-    serverName: undefined,
-    verifiesHost: true,
-    ...over,
-  });
+  const tls = (over?: Partial<TlsOptions>): TlsOptions => files.options(over);
   const pair = ({ cert, key }: TlsFiles['client']) => ({ cert: read(cert), key: read(key) });
   const sasl = (
     mechanism: SaslCredentials['mechanism'],

@@ -7,6 +7,7 @@ import path from 'node:path';
 import { type Cassandra, startCassandra } from '../../src/provision/cassandra.js';
 import { freePorts } from '../../src/provision/free-ports.js';
 import { type Kafka, startKafka } from '../../src/provision/kafka.js';
+import type { TlsOptions } from '../../src/tls/tls-options.js';
 import { temporaryDirectory } from '../server/server-fixture.js';
 import { type Certificate, issue, makeAuthority } from './certificates.js';
 
@@ -31,6 +32,17 @@ export class TlsFiles {
 
   path(name: string): string {
     return path.join(this.#folder, name);
+  }
+
+  /** What a client is given that trusts these servers and checks their names. */
+  options(over: Partial<TlsOptions> = {}): TlsOptions {
+    return {
+      ca: fs.readFileSync(this.ca, 'utf8'),
+      client: undefined,
+      serverName: undefined,
+      verifiesHost: true,
+      ...over,
+    };
   }
 
   remove(): void {
