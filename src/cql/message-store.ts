@@ -2,7 +2,8 @@
  * The message store on Cassandra or ScyllaDB (domain MessageStore): reads of groups, and single-row writes.
  *
  * Read: every statement goes out on both tables at once (R4.4); pages are followed until the store names no next
- * one, also after an empty page (B07); the whole visit has one timeout and settles once, with all rows or an error.
+ * one, also after an empty page (B07), or until the rows have reached the read's bytes: what is left is then said. The
+ * whole visit has one timeout and settles once, with its rows or an error.
  * Write: every statement has its timestamp, and a TTL or none (D8, D14); seqs are checked before anything is sent.
  *
  * Fails with STORE_UNAVAILABLE, STORE_REFUSED, STORE_CORRUPT (R4.2), SEQ_RANGE or TTL_RANGE. Retries nothing.
@@ -31,6 +32,7 @@ import { assertSeq, bucketOf, isSeq } from '../domain/seq.js';
 import type { ReadStatement } from '../domain/statement.js';
 import { requireLife, requireSeq } from '../domain/write-checks.js';
 import { requireBucketWidth } from './bucket-width.js';
+import { LargeRows } from './large-rows.js';
 import { type MessageStatements, messageStatements, type WriteStatements } from './message-statements.js';
 import { bound, boundDekId, boundKey, boundRecord, recordOf, seqOf, summaryOf } from './rows.js';
 import type { CqlPage, CqlRow, CqlSession, CqlValue } from './session.js';
@@ -39,9 +41,12 @@ import type { CqlStatement } from './statement.js';
 /** One group read under way. */
 interface Visit {
   readonly bucket: bigint;
+  readonly bytesMax: number;
+  readonly pageRows: number | undefined;
   readonly cost: ReadCost;
   readonly records: MessageRecord[];
   readonly summaries: ReactionSummary[];
+  readonly unread: ReadStatement[];
   /** Set when the read has settled: its remaining pages are not asked for. */
   over: boolean;
 }
@@ -65,6 +70,7 @@ export class CqlStore implements MessageStore {
   readonly #keyspace: string;
   readonly #clock: Clock;
   readonly #statements: MessageStatements;
+  readonly #largeRows = new LargeRows();
 
   /** The session is closed with the store. */
   constructor(session: CqlSession, keyspace: string, clock: Clock) {
@@ -78,14 +84,19 @@ export class CqlStore implements MessageStore {
     for (const statement of read.statements) assertStatement(statement);
     const visit: Visit = {
       bucket: read.bucket,
+      bytesMax: read.bytesMax ?? Number.POSITIVE_INFINITY,
+      pageRows: this.#largeRows.pageRows(read),
       cost: { recordStatements: 0, summaryStatements: 0, furtherPages: 0, rows: 0, bytes: 0 },
       records: [],
       summaries: [],
+      unread: [],
       over: false,
     };
     const sentAtMs = this.#clock.nowMs();
     await this.#withinTimeout(visit, this.#sendAll(read, visit));
-    return { records: visit.records, summaries: visit.summaries, sentAtMs, cost: visit.cost };
+    const { records, summaries, unread, cost } = visit;
+    this.#largeRows.learn(read, cost);
+    return { records, summaries, sentAtMs, cost, ...(unread.length > 0 && { unread }) };
   }
 
   #sendAll(read: GroupRead, visit: Visit): Promise<unknown> {
@@ -97,21 +108,25 @@ export class CqlStore implements MessageStore {
           ? [...partition, statement.seqs]
           : [...partition, statement.from, statement.to];
       visit.cost.recordStatements++;
-      sent.push(this.#eachPage(visit, this.#statements.records[statement.shape], values, takeRecords));
+      const { records, summaries } = this.#statements;
+      sent.push(this.#eachPage(visit, records[statement.shape], values, takeRecords, statement));
       visit.cost.summaryStatements++;
-      sent.push(this.#eachPage(visit, this.#statements.summaries[statement.shape], values, takeSummaries));
+      sent.push(this.#eachPage(visit, summaries[statement.shape], values, takeSummaries, undefined));
     }
     return Promise.all(sent);
   }
 
+  /** `bounded`: what the statement asks for, where its pages end once the visit's rows have reached their bytes. */
   async #eachPage(
     visit: Visit,
     statement: CqlStatement,
     values: readonly CqlValue[],
     take: (visit: Visit, rows: readonly CqlRow[]) => void,
+    bounded: ReadStatement | undefined,
   ): Promise<void> {
     let rows = 0;
-    let page: CqlPage = await this.#session.execute(statement, values);
+    let last: CqlRow | undefined;
+    let page: CqlPage = await this.#session.execute(statement, values, undefined, visit.pageRows);
     for (;;) {
       if (visit.over) return;
       rows += page.rows.length;
@@ -125,8 +140,14 @@ export class CqlStore implements MessageStore {
       take(visit, page.rows);
       // An empty page is not the end: ScyllaDB sends such pages when it met tombstones.
       if (page.pageState === undefined) return;
+      last = page.rows.at(-1) ?? last;
+      if (bounded !== undefined && visit.cost.bytes >= visit.bytesMax) {
+        const rest = last === undefined ? bounded : below(bounded, seqOf(last));
+        if (rest !== undefined) visit.unread.push(rest);
+        return;
+      }
       visit.cost.furtherPages++;
-      page = await this.#session.execute(statement, values, page.pageState);
+      page = await this.#session.execute(statement, values, page.pageState, visit.pageRows);
     }
   }
 
@@ -237,6 +258,13 @@ function takeRecords(visit: Visit, rows: readonly CqlRow[]): void {
     visit.cost.bytes += contentBytes(record);
     visit.records.push(record);
   }
+}
+
+/** What is left of a statement whose rows, which come in the table's descending order (R2), have come down to `seq`. */
+function below(statement: ReadStatement, seq: bigint): ReadStatement | undefined {
+  if (statement.shape !== 'in') return seq > statement.from ? { ...statement, to: seq - 1n } : undefined;
+  const seqs = statement.seqs.filter((each) => each < seq);
+  return seqs.length > 0 ? { shape: 'in', seqs } : undefined;
 }
 
 function takeSummaries(visit: Visit, rows: readonly CqlRow[]): void {

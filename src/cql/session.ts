@@ -13,7 +13,7 @@
  * Fails with STORE_UNAVAILABLE, STORE_REFUSED; while connecting also with TLS_FAILED or CONFIG_INVALID.
  */
 import { Client, policies, type types } from 'cassandra-driver';
-import { HISTORY_PAGE_ROWS, STORE_TIMEOUT_MS_DEFAULT } from '../domain/limits.js';
+import { HISTORY_PAGE_ROWS, READ_PAGE_ROWS, STORE_TIMEOUT_MS_DEFAULT } from '../domain/limits.js';
 import { nodeTlsOptions } from '../tls/tls-options.js';
 import { connectError } from './connect-error.js';
 import { storeError } from './driver-errors.js';
@@ -25,11 +25,6 @@ import {
 } from './options.js';
 import type { CqlStatement, StatementObserver } from './statement.js';
 
-/**
- * Rows of one page. Above the 500 of a usual backlog, so that its range needs one page; 512 rows with 32 KiB
- * thumbnails are 16 MiB, which a coordinator can still hold. ScyllaDB cuts pages at 1 MiB by itself.
- */
-const PAGE_ROWS = 512;
 /** After an outage the store is tried again at least this often; the driver's default of ten minutes is too long here. */
 const RECONNECT_MS_MIN = 500;
 const RECONNECT_MS_MAX = 15_000;
@@ -62,8 +57,13 @@ export interface CqlPage {
 export interface CqlSession {
   /** Milliseconds for one request. */
   readonly timeoutMs: number;
-  /** One request: the statement's first page, or the page at `pageState`. */
-  execute(statement: CqlStatement, values: readonly CqlValue[], pageState?: string): Promise<CqlPage>;
+  /** One request: the statement's first page, or the page at `pageState`; of so many rows instead of its usual ones. */
+  execute(
+    statement: CqlStatement,
+    values: readonly CqlValue[],
+    pageState?: string,
+    pageRows?: number,
+  ): Promise<CqlPage>;
   close(): Promise<void>;
 }
 
@@ -97,22 +97,28 @@ class DriverSession implements CqlSession {
     const serial = serialConsistencyOf('serialConsistency', options.serialConsistency ?? 'LOCAL_SERIAL');
     const each = { prepare: true, readTimeout: timeoutMs };
     this.#queryOptions = {
-      read: { ...each, isIdempotent: true, consistency: read, fetchSize: PAGE_ROWS },
+      read: { ...each, isIdempotent: true, consistency: read, fetchSize: READ_PAGE_ROWS },
       pages: { ...each, isIdempotent: true, consistency: read, fetchSize: HISTORY_PAGE_ROWS },
-      serial: { ...each, isIdempotent: true, consistency: serial, fetchSize: PAGE_ROWS },
+      serial: { ...each, isIdempotent: true, consistency: serial, fetchSize: READ_PAGE_ROWS },
       write: { ...each, isIdempotent: true, consistency: write },
       conditional: { ...each, isIdempotent: false, consistency: write, serialConsistency: serial },
       ddl: { prepare: false, isIdempotent: false, readTimeout: DDL_TIMEOUT_MS },
     };
   }
 
-  async execute(statement: CqlStatement, values: readonly CqlValue[], pageState?: string): Promise<CqlPage> {
+  async execute(
+    statement: CqlStatement,
+    values: readonly CqlValue[],
+    pageState?: string,
+    pageRows?: number,
+  ): Promise<CqlPage> {
     this.#onStatement?.({
       table: statement.table,
       shape: statement.shape,
       furtherPage: pageState !== undefined,
     });
-    const base = this.#queryOptions[statement.access];
+    const usual = this.#queryOptions[statement.access];
+    const base = pageRows === undefined ? usual : { ...usual, fetchSize: pageRows };
     try {
       const result = await this.#client.execute(
         statement.cql,

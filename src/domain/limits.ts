@@ -24,6 +24,19 @@ export const DEADLINE_MS_MAX = 60_000;
 export const IN_CAP_DEFAULT = 100;
 /** Rows that a partition read may return (R4.2); more → STORE_CORRUPT. */
 export const PARTITION_ROWS_MAX = BUCKET_WIDTH;
+/** Content bytes that one read of a group brings, and one page or row more; no response holds more. What it did not reach → DEFERRED. */
+export const GROUP_READ_BYTES_MAX = RESPONSE_BYTES_MAX;
+/**
+ * Rows of one page of the store's. Above the 500 of a usual backlog, so that its range needs one page; 512 rows with
+ * 32 KiB thumbnails are 16 MiB, which a coordinator can still hold. ScyllaDB cuts pages at 1 MiB by itself.
+ */
+export const READ_PAGE_ROWS = 512;
+/** Content bytes that a page of rows should have at most: where a conversation's rows were larger, its pages have fewer. */
+export const PAGE_BYTES_MAX = 16 * MIB;
+/** Rows of a page of a read that failed before: of the largest rows that a log takes by default, about PAGE_BYTES_MAX. */
+export const REPEATED_PAGE_ROWS = 16;
+/** Conversations of large rows that a store remembers; a forgotten one's next read fails and is repeated in small pages. */
+export const LARGE_ROW_CONVERSATIONS_MAX = 10_000;
 /** Time for one read of a group, pages and all, before it counts as failed (→ one retry, then UNAVAILABLE). */
 export const STORE_TIMEOUT_MS_DEFAULT = 2_000;
 /** Attempts of one flight in all (B52): the first and one retry. */

@@ -25,6 +25,10 @@ export interface GroupRead {
   readonly conversationId: ConversationId;
   readonly bucket: bigint;
   readonly statements: readonly ReadStatement[];
+  /** Content bytes after which no further row is asked for: see GroupRows.unread. Absent: no bound. */
+  readonly bytesMax?: number;
+  /** The same read failed before, as one of very large rows does: it is made in small pages. */
+  readonly isRepeated?: boolean;
 }
 
 /** What a group read cost, counted at the store's own level (S-1): a statement is one read, its further pages are counted apart. */
@@ -45,13 +49,15 @@ export interface GroupRows {
   /** When the first statement was sent: TTLs count from here. */
   readonly sentAtMs: number;
   readonly cost: ReadCost;
+  /** What is left of the statements, where the rows reached `bytesMax` before their end. Absent: nothing. */
+  readonly unread?: readonly ReadStatement[];
 }
 
 export interface MessageReader {
   /**
    * Reads a group: each statement on message_record and, sent together with it, on message_reaction_summary (R4.4).
-   * All pages are followed (B07). Rows of a foreign bucket or more than 4,096 of them → STORE_CORRUPT (R4.2).
-   * Fails with STORE_UNAVAILABLE, STORE_REFUSED or STORE_CORRUPT; never resolves with part of the rows.
+   * All pages are followed (B07), until the rows have reached `bytesMax`. Rows of a foreign bucket or more than 4,096 of them → STORE_CORRUPT (R4.2).
+   * Fails with STORE_UNAVAILABLE, STORE_REFUSED or STORE_CORRUPT; never resolves with fewer rows than it says.
    */
   readGroup(read: GroupRead): Promise<GroupRows>;
 }

@@ -8,3 +8,9 @@ export type ReadStatement =
   | { readonly shape: 'range' | 'covering'; readonly from: bigint; readonly to: bigint }
   /** Exactly these seqs, ascending and distinct, at most the IN cap. */
   | { readonly shape: 'in'; readonly seqs: readonly bigint[] };
+
+/** Whether a statement asks for the row of `seq`. */
+export function asksFor(statement: ReadStatement, seq: bigint): boolean {
+  if (statement.shape === 'in') return statement.seqs.includes(seq);
+  return seq >= statement.from && seq <= statement.to;
+}

@@ -10,7 +10,12 @@
 import { strict as assert } from 'node:assert';
 import { MailjoinError } from '../domain/errors.js';
 import { PARTITION_ROWS_MAX } from '../domain/limits.js';
-import type { Coordinates, MessageRecord, ReactionSummary } from '../domain/message.js';
+import {
+  type Coordinates,
+  contentBytes,
+  type MessageRecord,
+  type ReactionSummary,
+} from '../domain/message.js';
 import type {
   Clock,
   EditOfRecord,
@@ -52,14 +57,26 @@ export class EmbeddedStore implements MessageStore {
     const { records: recordTable, summaries: summaryTable } = this.#environment;
     const records: MessageRecord[] = [];
     const summaries: ReactionSummary[] = [];
+    const { bytesMax = Number.POSITIVE_INFINITY } = read;
+    const unread: ReadStatement[] = [];
+    let bytes = 0;
     for (const statement of read.statements) {
-      await this.#visit(recordTable, read, statement, (seq, row) => {
+      if (bytes >= bytesMax) {
+        unread.push(statement);
+        continue;
+      }
+      const rest = await this.#visit(recordTable, read, statement, (seq, row) => {
         const record = readRecord(seq, row, nowS);
-        if (record !== undefined) records.push(record);
+        if (record === undefined) return true;
+        records.push(record);
+        bytes += contentBytes(record);
+        return bytes < bytesMax;
       });
+      if (rest !== undefined) unread.push(rest);
       await this.#visit(summaryTable, read, statement, (seq, row) => {
         const summary = readSummary(seq, row, nowS);
         if (summary !== undefined) summaries.push(summary);
+        return true;
       });
     }
     const count = read.statements.length;
@@ -69,15 +86,9 @@ export class EmbeddedStore implements MessageStore {
       summaryStatements: count,
       furtherPages: 0,
       rows: records.length,
-      bytes: 0,
+      bytes,
     };
-    for (const record of records) {
-      cost.bytes +=
-        (record.payload?.length ?? 0) +
-        (record.mediaMetadata?.length ?? 0) +
-        (record.mentionTargets?.length ?? 0);
-    }
-    return { records, summaries, sentAtMs, cost };
+    return { records, summaries, sentAtMs, cost, ...(unread.length > 0 && { unread }) };
   }
 
   async insertRecord(where: Coordinates, record: MessageRecord, life: WriteLife): Promise<void> {
@@ -140,28 +151,33 @@ export class EmbeddedStore implements MessageStore {
     });
   }
 
-  /** Gives the rows of one statement to `take`, by ascending seq within a range, with pauses for the event loop. */
+  /**
+   * Gives the rows of one statement to `take`, by ascending seq within a range, with pauses for the event loop; what is
+   * left of it when `take` wants no more.
+   */
   async #visit(
     table: Table,
     read: GroupRead,
     statement: ReadStatement,
-    take: (seq: bigint, row: Row) => void,
-  ): Promise<void> {
+    take: (seq: bigint, row: Row) => boolean,
+  ): Promise<ReadStatement | undefined> {
     let rest: ReadStatement | undefined = statement;
     let rows = 0;
-    while (rest !== undefined) {
+    let wantsMore = true;
+    while (rest !== undefined && wantsMore) {
       while (this.#share.isSpent()) await this.#share.nextTurn();
       const part: ReadStatement = rest;
       rest = this.#environment.read(() => {
         for (const [seq, row] of rowsOf(table, read, part)) {
           if (++rows > PARTITION_ROWS_MAX)
             throw new MailjoinError('STORE_CORRUPT', 'more rows than a bucket holds');
-          take(seq, row);
-          if (this.#share.isSpent()) return restAfter(part, seq);
+          wantsMore = take(seq, row);
+          if (!wantsMore || this.#share.isSpent()) return restAfter(part, seq);
         }
         return undefined;
       });
     }
+    return rest;
   }
 
   #nowS(): number {

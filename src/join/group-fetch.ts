@@ -3,12 +3,13 @@
  *
  * At most FLIGHT_ATTEMPTS_MAX reads in all, whoever waits (B52): a failed read is repeated once, and so is a read for
  * those flights whose row was below a floor, or whose key changed under way; what is still below its floor then is
- * NOT_YET, what failed is UNAVAILABLE. Nothing here rejects, except for bugs (asserts), which land every flight first.
+ * NOT_YET, what failed is UNAVAILABLE. What lies beyond the bytes of a read (GROUP_READ_BYTES_MAX) is DEFERRED: asked for
+ * again, it is the first. Nothing here rejects, except for bugs (asserts), which land every flight first.
  */
 import type { Receipt } from '../codec/receipt.js';
 import { MailjoinError } from '../domain/errors.js';
 import { type ActivityId, compareIdAt } from '../domain/ids.js';
-import { FLIGHT_ATTEMPTS_MAX, RECEIPT_READS_MAX } from '../domain/limits.js';
+import { FLIGHT_ATTEMPTS_MAX, GROUP_READ_BYTES_MAX, RECEIPT_READS_MAX } from '../domain/limits.js';
 import { type DekId, dekKey, type MessageRecord, type ReactionSummary } from '../domain/message.js';
 import { OpenOutcome } from '../domain/open-job.js';
 import {
@@ -24,6 +25,7 @@ import {
   type Unwrapped,
 } from '../domain/ports.js';
 import { ResultCode } from '../domain/result.js';
+import { asksFor } from '../domain/statement.js';
 import { type Draft, draftBody, judge, openJobOf } from './body-build.js';
 import type { Flight, Flights, Waiter } from './flights.js';
 import type { Freshness } from './freshness.js';
@@ -70,13 +72,15 @@ export async function fetchGroup(context: FetchContext, group: Group, given?: Gr
   let bug: unknown;
   try {
     if (given !== undefined) open = awaited(context, await settleRows(context, group, open, given));
+    let isFailed = false;
     for (let attempt = 1; attempt <= FLIGHT_ATTEMPTS_MAX && open.length > 0; attempt++) {
       if (attempt === FLIGHT_ATTEMPTS_MAX) for (const flight of open) flight.isLastRead = true;
-      const rows = await readRows(context, group, open);
+      const rows = await readRows(context, group, open, isFailed);
       if (rows !== undefined && rows !== NOT_TO_BE_REPEATED) {
         open = await settleRows(context, group, open, rows);
         continue;
       }
+      isFailed = true;
       for (const flight of open) flight.unmet = ResultCode.UNAVAILABLE;
       if (rows === NOT_TO_BE_REPEATED) break;
     }
@@ -103,9 +107,10 @@ async function readRows(
   context: FetchContext,
   group: Group,
   flights: readonly Flight[],
+  isRepeated: boolean,
 ): Promise<GroupRows | typeof NOT_TO_BE_REPEATED | undefined> {
   const { receipt } = group;
-  const read = groupRead(context, group, flights);
+  const read = groupRead(context, group, flights, isRepeated);
   const startedMs = context.clock.nowMs();
   try {
     const rows = await context.gate.run({
@@ -138,7 +143,12 @@ function isAwaited({ waiters }: Flight): boolean {
   return waiters.some(({ batch }) => batch !== undefined);
 }
 
-function groupRead(context: FetchContext, group: Group, flights: readonly Flight[]): GroupRead {
+function groupRead(
+  context: FetchContext,
+  group: Group,
+  flights: readonly Flight[],
+  isRepeated: boolean,
+): GroupRead {
   const first = flights[0] as Flight;
   const seqs = flights.map((flight) => flight.seq);
   if (!isRising(seqs)) seqs.sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
@@ -148,6 +158,8 @@ function groupRead(context: FetchContext, group: Group, flights: readonly Flight
     conversationId: first.conversationId,
     bucket: group.bucket,
     statements: planStatements(wanted, context.costs),
+    bytesMax: GROUP_READ_BYTES_MAX,
+    isRepeated,
   };
   if (group.wantReceipt && group.receipt.reads.length < RECEIPT_READS_MAX) {
     group.receipt.reads.push(explainPlan(read, wanted, context.costs));
@@ -183,6 +195,10 @@ async function settleRows(
     const nowMs = context.clock.nowMs();
     for (const flight of flights) {
       const record = records.get(flight.seq);
+      if (record === undefined && isUnread(rows, flight)) {
+        settleAll(context, flight, ResultCode.DEFERRED);
+        continue;
+      }
       const summary = summaries.get(flight.seq);
       const key = record?.dekId === undefined ? undefined : keys.get(dekKey(record.dekId));
       const code = judge(flight, record, key, context.allowUnsealed);
@@ -206,6 +222,11 @@ async function settleRows(
     for (const key of keys.values()) if (key.status === 'ok') key.key.fill(0);
   }
   return again;
+}
+
+/** Whether a read ended before it came to this flight's row. */
+function isUnread({ unread }: GroupRows, { seq }: Flight): boolean {
+  return unread?.some((statement) => asksFor(statement, seq)) ?? false;
 }
 
 /** The DEKs of the rows that flights asked for, each once; cached ones without waiting. */

@@ -6,6 +6,7 @@ export interface Asked {
   readonly statement: CqlStatement;
   readonly values: readonly CqlValue[];
   readonly pageState: string | undefined;
+  readonly pageRows: number | undefined;
 }
 
 export type Answer = (asked: Asked) => CqlPage | Promise<CqlPage>;
@@ -20,8 +21,13 @@ export class FakeSession implements CqlSession {
     this.timeoutMs = timeoutMs;
   }
 
-  async execute(statement: CqlStatement, values: readonly CqlValue[], pageState?: string): Promise<CqlPage> {
-    const asked = { statement, values, pageState };
+  async execute(
+    statement: CqlStatement,
+    values: readonly CqlValue[],
+    pageState?: string,
+    pageRows?: number,
+  ): Promise<CqlPage> {
+    const asked = { statement, values, pageState, pageRows };
     this.asked.push(asked);
     return this.#answer(asked);
   }

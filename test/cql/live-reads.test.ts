@@ -6,6 +6,7 @@ import { messageStatements } from '../../src/cql/message-statements.js';
 import { CqlStore } from '../../src/cql/message-store.js';
 import type { StatementEvent } from '../../src/cql/statement.js';
 import { parseUuid, tenantIdOf } from '../../src/domain/ids.js';
+import { GROUP_READ_BYTES_MAX, REPEATED_PAGE_ROWS } from '../../src/domain/limits.js';
 import type { Coordinates } from '../../src/domain/message.js';
 import { bucketOf } from '../../src/domain/seq.js';
 import { describeWithCassandra } from '../services/cassandra.js';
@@ -228,6 +229,29 @@ describeWithCassandra('reads on a real Cassandra', (server) => {
     expect(count('message_reaction_summary', 'in', false)).toBe(1);
     expect(events.length).toBe(5);
     expect(cost).toMatchObject({ recordStatements: 2, summaryStatements: 2, furtherPages: 1, rows: 600 });
+  });
+
+  it('B31, B07: a hundred rows of 1,000 KiB come in bounded reads, in small pages', {
+    timeout: 60_000,
+  }, async () => {
+    const where = somewhere(1n);
+    const payload = randomBytes(1000 * 1024);
+    for (let seq = 1n; seq <= 100n; seq += 4n) {
+      const seqs = [seq, seq + 1n, seq + 2n, seq + 3n];
+      await insertMany(store, where, seqs, () => ({ payload, mediaMetadata: undefined }));
+    }
+    const whole = groupRead(where, [{ shape: 'range', from: 1n, to: 100n }]);
+    const first = await store.readGroup({ ...whole, bytesMax: GROUP_READ_BYTES_MAX, isRepeated: true });
+    const pageBytes = REPEATED_PAGE_ROWS * payload.length;
+    expect(first.cost.bytes).toBeGreaterThanOrEqual(GROUP_READ_BYTES_MAX);
+    expect(first.cost.bytes).toBeLessThan(GROUP_READ_BYTES_MAX + pageBytes);
+    expect(first.cost.furtherPages).toBe(first.records.length / REPEATED_PAGE_ROWS - 1);
+    const rest = groupRead(where, first.unread ?? []);
+    const second = await store.readGroup({ ...rest, bytesMax: GROUP_READ_BYTES_MAX });
+    expect(second.unread).toBeUndefined();
+    expect(second.cost.furtherPages).toBeGreaterThan(0);
+    const seqs = seqsOf([...second.records, ...first.records]);
+    expect(seqs).toEqual(Array.from({ length: 100 }, (_, index) => BigInt(index + 1)));
   });
 
   it('binds the whole partition key of both tables, so that the driver finds equal replicas (R2.5, R4.4)', async () => {

@@ -4,11 +4,14 @@ import { describe, expect, it } from 'vitest';
 import { CqlStore } from '../../src/cql/message-store.js';
 import type { CqlPage } from '../../src/cql/session.js';
 import { MailjoinError } from '../../src/domain/errors.js';
-import type { Clock } from '../../src/domain/ports.js';
+import { PAGE_BYTES_MAX, REPEATED_PAGE_ROWS } from '../../src/domain/limits.js';
+import type { Clock, GroupRead, GroupRows } from '../../src/domain/ports.js';
+import type { ReadStatement } from '../../src/domain/statement.js';
 import {
   activity,
   at,
   bareRecord,
+  conversation,
   fullRecord,
   groupRead,
   life,
@@ -159,6 +162,56 @@ describe('what a group read sends and counts', () => {
     );
     const got = await readRange(storeOn(session), somewhere(1n), 9n);
     expect(got.records.length).toBe(1);
+  });
+
+  it('asks for a read that failed before in small pages, and for large rows in pages of few from then on', async () => {
+    const payload = Buffer.alloc(1024 * 1024);
+    const large = byTable((asked) =>
+      isFurther(asked) ? page([recordRow(2n, { payload_or_ciphertext: payload })]) : page([], 'next'),
+    );
+    const session = new FakeSession(large);
+    const store = storeOn(session);
+    const where = somewhere(1n);
+    const read = groupRead(where, [{ shape: 'range', from: 1n, to: 9n }]);
+    const pageRows = async (asked: GroupRead): Promise<Set<number | undefined>> => {
+      session.asked.length = 0;
+      await store.readGroup(asked);
+      return new Set(session.asked.map((each) => each.pageRows));
+    };
+    expect(await pageRows({ ...read, isRepeated: true })).toEqual(new Set([REPEATED_PAGE_ROWS]));
+    expect(await pageRows(read)).toEqual(new Set([PAGE_BYTES_MAX / payload.length]));
+    expect(await pageRows({ ...read, conversationId: conversation() })).toEqual(new Set([undefined]));
+  });
+
+  it('B31 ends its pages where the rows have reached their bytes, and says what is left', async () => {
+    const payload = { payload_or_ciphertext: Buffer.alloc(10) };
+    const pages = byTable((asked) =>
+      isFurther(asked)
+        ? page([])
+        : page(
+            [8n, 6n].map((seq) => recordRow(seq, payload)),
+            'next',
+          ),
+    );
+    const bytesMax = 20;
+    const read = async (statement: ReadStatement): Promise<GroupRows> => {
+      const store = storeOn(new FakeSession(pages));
+      return store.readGroup({ ...groupRead(somewhere(1n), [statement]), bytesMax });
+    };
+    const range = await read({ shape: 'range', from: 1n, to: 9n });
+    expect(range).toMatchObject({
+      unread: [{ shape: 'range', from: 1n, to: 5n }],
+      cost: { furtherPages: 0 },
+    });
+    expect((await read({ shape: 'in', seqs: [1n, 4n, 6n, 8n] })).unread).toEqual([
+      { shape: 'in', seqs: [1n, 4n] },
+    ]);
+    for (const whole of [
+      { shape: 'range', from: 6n, to: 9n } as const,
+      { shape: 'in', seqs: [6n, 8n] } as const,
+    ]) {
+      expect((await read(whole)).unread).toBeUndefined();
+    }
   });
 
   it('B04 binds an IN list as one value, in one text for all lengths', async () => {

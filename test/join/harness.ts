@@ -22,6 +22,7 @@ import type {
   Unwrapped,
 } from '../../src/domain/ports.js';
 import { resultName } from '../../src/domain/result.js';
+import { asksFor, type ReadStatement } from '../../src/domain/statement.js';
 import { fixedAge } from '../../src/join/freshness.js';
 import { Joiner, type JoinerOptions } from '../../src/join/joiner.js';
 import { READ_COST_MODEL_DEFAULT } from '../../src/join/read-cost-model.js';
@@ -67,6 +68,8 @@ export class ScriptedStore implements MessageReader {
   readonly reads: GroupRead[] = [];
   readonly records = new Map<string, MessageRecord>();
   readonly summaries = new Map<string, ReactionSummary>();
+  /** What a read leaves unread, as where its rows have reached their bytes. */
+  unread: ((read: GroupRead) => readonly ReadStatement[] | undefined) | undefined;
   private failures: unknown[] = [];
   private gate: Promise<void> | undefined;
   private arrivals: (() => void)[] = [];
@@ -139,7 +142,16 @@ export class ScriptedStore implements MessageReader {
       rows: 0,
       bytes: 0,
     };
-    return { records, summaries, sentAtMs, cost };
+    const unread = this.unread?.(read);
+    const isRead = ({ seq }: { readonly seq: bigint }): boolean =>
+      unread?.every((statement) => !asksFor(statement, seq)) ?? true;
+    return {
+      records: records.filter(isRead),
+      summaries,
+      sentAtMs,
+      cost,
+      ...(unread !== undefined && { unread }),
+    };
   }
 }
 

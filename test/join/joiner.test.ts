@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { MessageId, TenantId } from '../../src/domain/ids.js';
+import { GROUP_READ_BYTES_MAX } from '../../src/domain/limits.js';
 import { dekKey, MessageState } from '../../src/domain/message.js';
 import { ResultCode } from '../../src/domain/result.js';
 import {
@@ -144,6 +145,29 @@ describe('an entry that yields no body', () => {
     expect(names(first).sort()).toEqual(['DEFERRED', 'DEFERRED', 'OK']);
     const rest = references.filter((_, index) => first.entries.code[index] === ResultCode.DEFERRED);
     expect(names(await join(rest))).toEqual(['OK', 'OK']);
+  });
+
+  it('is DEFERRED when the read ended before its row, whose bytes were many; asked for again it is there', async () => {
+    const { add, join, store } = makeWorld();
+    const conversationId = newConversation();
+    const references = [1n, 2n, 3n].map((seq) => add(conversationId, seq, 'large'));
+    const absent = { ...add(newConversation(), 1n, 'other'), conversationId, seq: 4n };
+    store.unread = () => [{ shape: 'range', from: 1n, to: 2n }];
+    const outcome = await join([...references, absent]);
+    expect(names(outcome)).toEqual(['DEFERRED', 'DEFERRED', 'OK', 'NOT_FOUND']);
+    expect(store.reads.map(({ bytesMax, isRepeated }) => [bytesMax, isRepeated])).toEqual([
+      [GROUP_READ_BYTES_MAX, false],
+    ]);
+    store.unread = undefined;
+    expect(names(await join(references))).toEqual(['OK', 'OK', 'OK']);
+    expect(store.reads).toHaveLength(2);
+  });
+
+  it('is read again in small pages when its read has failed', async () => {
+    const { add, join, store } = makeWorld();
+    store.failNext(unavailable());
+    expect(names(await join([add(newConversation(), 1n, 'large')]))).toEqual(['OK']);
+    expect(store.reads.map(({ isRepeated }) => isRepeated)).toEqual([false, true]);
   });
 
   it('is DEFERRED when the response may take no more memory (B21)', async () => {

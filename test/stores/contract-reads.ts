@@ -2,8 +2,9 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { MessageRecord } from '../../src/domain/message.js';
+import type { GroupRows } from '../../src/domain/ports.js';
 import { bucketOf, SEQ_MAX } from '../../src/domain/seq.js';
-import type { ReadStatement } from '../../src/domain/statement.js';
+import { asksFor, type ReadStatement } from '../../src/domain/statement.js';
 import type { Opened } from './contract.js';
 import {
   at,
@@ -189,6 +190,49 @@ export function readContract(opened: Opened): void {
         }
         expect(got.cost.recordStatements).toBe(1);
         expect(got.cost.bytes).toBe(count * bytes);
+      },
+      TIMEOUT_MS,
+    );
+
+    it(
+      'B31 a read bounded in bytes says what is left of it, and in its next rounds comes to its end',
+      async () => {
+        const { store } = opened();
+        const where = somewhere(1n);
+        const seqs = Array.from({ length: 70 }, (_, i) => BigInt(i + 1));
+        await insertMany(store, where, seqs, () => ({
+          payload: randomBytes(4096),
+          mediaMetadata: undefined,
+          mentionTargets: undefined,
+        }));
+        const even = seqs.filter((seq) => seq % 2n === 0n && seq > 30n);
+        const shapes: ReadStatement[][] = [
+          [{ shape: 'range', from: 1n, to: 70n }],
+          [
+            { shape: 'covering', from: 0n, to: 30n },
+            { shape: 'in', seqs: even },
+          ],
+        ];
+        for (const statements of shapes) {
+          const wanted = seqs.filter((seq) => statements.some((statement) => asksFor(statement, seq)));
+          const read: bigint[] = [];
+          let rest: readonly ReadStatement[] | undefined = statements;
+          for (let round = 0; rest !== undefined; round++) {
+            expect(round).toBeLessThan(wanted.length);
+            const bounded = { ...groupRead(where, rest), bytesMax: 5000, isRepeated: true };
+            const got: GroupRows = await store.readGroup(bounded);
+            expect(got.records.length).toBeGreaterThan(0);
+            expect(got.cost.bytes).toBe(got.records.length * 4096);
+            read.push(...got.records.map(({ seq }) => seq));
+            const left = wanted.filter((seq) => got.unread?.some((statement) => asksFor(statement, seq)));
+            expect(left.filter((seq) => read.includes(seq))).toEqual([]);
+            expect(read.length + left.length).toBe(wanted.length);
+            rest = got.unread;
+          }
+          expect(read.sort((a, b) => Number(a - b))).toEqual(wanted);
+        }
+        const whole = { ...groupRead(where, [{ shape: 'range', from: 1n, to: 70n }]), bytesMax: 2 ** 30 };
+        expect((await store.readGroup(whole)).unread).toBeUndefined();
       },
       TIMEOUT_MS,
     );
