@@ -2,8 +2,8 @@
  * The message store on Cassandra or ScyllaDB (domain MessageStore): reads of groups, and single-row writes.
  *
  * Read: every statement goes out on both tables at once (R4.4); pages are followed until the store names no next
- * one, also after an empty page (B07), or until the rows have reached the read's bytes: what is left is then said. The
- * whole visit has one timeout and settles once, with its rows or an error.
+ * one, also after an empty page (B07); a read that is bounded in bytes also ends where these, or half of its time, are
+ * used up, and says what is left. The whole visit has one timeout and settles once, with its rows or an error.
  * Write: every statement has its timestamp, and a TTL or none (D8, D14); seqs are checked before anything is sent.
  *
  * Fails with STORE_UNAVAILABLE, STORE_REFUSED, STORE_CORRUPT (R4.2), SEQ_RANGE or TTL_RANGE. Retries nothing.
@@ -41,7 +41,9 @@ import type { CqlStatement } from './statement.js';
 /** One group read under way. */
 interface Visit {
   readonly bucket: bigint;
+  /** Content bytes and time after which no further page of records is asked for. */
   readonly bytesMax: number;
+  readonly pagesUntilMs: number;
   readonly pageRows: number | undefined;
   readonly cost: ReadCost;
   readonly records: MessageRecord[];
@@ -82,9 +84,12 @@ export class CqlStore implements MessageStore {
 
   async readGroup(read: GroupRead): Promise<GroupRows> {
     for (const statement of read.statements) assertStatement(statement);
+    const sentAtMs = this.#clock.nowMs();
+    const isBounded = read.bytesMax !== undefined;
     const visit: Visit = {
       bucket: read.bucket,
       bytesMax: read.bytesMax ?? Number.POSITIVE_INFINITY,
+      pagesUntilMs: isBounded ? sentAtMs + this.#session.timeoutMs / 2 : Number.POSITIVE_INFINITY,
       pageRows: this.#largeRows.pageRows(read),
       cost: { recordStatements: 0, summaryStatements: 0, furtherPages: 0, rows: 0, bytes: 0 },
       records: [],
@@ -92,7 +97,6 @@ export class CqlStore implements MessageStore {
       unread: [],
       over: false,
     };
-    const sentAtMs = this.#clock.nowMs();
     await this.#withinTimeout(visit, this.#sendAll(read, visit));
     const { records, summaries, unread, cost } = visit;
     this.#largeRows.learn(read, cost);
@@ -116,7 +120,7 @@ export class CqlStore implements MessageStore {
     return Promise.all(sent);
   }
 
-  /** `bounded`: what the statement asks for, where its pages end once the visit's rows have reached their bytes. */
+  /** `bounded`: what the statement asks for, where its pages end once the visit's bytes or time are used up. */
   async #eachPage(
     visit: Visit,
     statement: CqlStatement,
@@ -141,7 +145,7 @@ export class CqlStore implements MessageStore {
       // An empty page is not the end: ScyllaDB sends such pages when it met tombstones.
       if (page.pageState === undefined) return;
       last = page.rows.at(-1) ?? last;
-      if (bounded !== undefined && visit.cost.bytes >= visit.bytesMax) {
+      if (bounded !== undefined && this.#isUsedUp(visit)) {
         const rest = last === undefined ? bounded : below(bounded, seqOf(last));
         if (rest !== undefined) visit.unread.push(rest);
         return;
@@ -149,6 +153,10 @@ export class CqlStore implements MessageStore {
       visit.cost.furtherPages++;
       page = await this.#session.execute(statement, values, page.pageState, visit.pageRows);
     }
+  }
+
+  #isUsedUp({ cost, bytesMax, pagesUntilMs }: Visit): boolean {
+    return cost.bytes >= bytesMax || this.#clock.nowMs() >= pagesUntilMs;
   }
 
   async #withinTimeout(visit: Visit, work: Promise<unknown>): Promise<void> {

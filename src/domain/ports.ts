@@ -25,7 +25,7 @@ export interface GroupRead {
   readonly conversationId: ConversationId;
   readonly bucket: bigint;
   readonly statements: readonly ReadStatement[];
-  /** Content bytes after which no further row is asked for: see GroupRows.unread. Absent: no bound. */
+  /** Content bytes after which, or after half of the read's time, no further row is asked for: see GroupRows.unread. Absent: no bound. */
   readonly bytesMax?: number;
   /** The same read failed before, as one of very large rows does: it is made in small pages. */
   readonly isRepeated?: boolean;
@@ -49,14 +49,14 @@ export interface GroupRows {
   /** When the first statement was sent: TTLs count from here. */
   readonly sentAtMs: number;
   readonly cost: ReadCost;
-  /** What is left of the statements, where the rows reached `bytesMax` before their end. Absent: nothing. */
+  /** What is left of the statements, where bytes or time were used up before their end. Absent: nothing. */
   readonly unread?: readonly ReadStatement[];
 }
 
 export interface MessageReader {
   /**
    * Reads a group: each statement on message_record and, sent together with it, on message_reaction_summary (R4.4).
-   * All pages are followed (B07), until the rows have reached `bytesMax`. Rows of a foreign bucket or more than 4,096 of them → STORE_CORRUPT (R4.2).
+   * All pages are followed (B07), until `bytesMax` or half of the time is used up. Rows of a foreign bucket or more than 4,096 of them → STORE_CORRUPT (R4.2).
    * Fails with STORE_UNAVAILABLE, STORE_REFUSED or STORE_CORRUPT; never resolves with fewer rows than it says.
    */
   readGroup(read: GroupRead): Promise<GroupRows>;

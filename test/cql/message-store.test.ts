@@ -16,6 +16,7 @@ import {
   groupRead,
   life,
   readRange,
+  seqsOf,
   somewhere,
   summary,
 } from '../stores/fixtures.js';
@@ -212,6 +213,25 @@ describe('what a group read sends and counts', () => {
     ]) {
       expect((await read(whole)).unread).toBeUndefined();
     }
+  });
+
+  it('ends its pages after half of its time, where it is bounded; a read that is not goes on', async () => {
+    let nowMs = 0;
+    const session = new FakeSession(
+      byTable((asked) => {
+        nowMs += 300;
+        const at = Number(asked.pageState ?? 0);
+        return page([recordRow(BigInt(9 - at))], at < 8 ? String(at + 1) : undefined);
+      }),
+      1000,
+    );
+    const store = new CqlStore(session, 'ks', { nowMs: () => nowMs, epochMs: () => 0 });
+    const read = groupRead(somewhere(1n), [{ shape: 'range', from: 1n, to: 9n }]);
+    const bounded = await store.readGroup({ ...read, bytesMax: 1e6 });
+    expect(seqsOf(bounded.records)).toEqual([8n, 9n]);
+    expect(bounded.unread).toEqual([{ shape: 'range', from: 1n, to: 7n }]);
+    const whole = await store.readGroup(read);
+    expect([whole.records.length, whole.unread]).toEqual([9, undefined]);
   });
 
   it('B04 binds an IN list as one value, in one text for all lengths', async () => {
