@@ -89,7 +89,7 @@ export async function fetchGroup(context: FetchContext, group: Group, given?: Gr
     bug = error;
   }
   for (const flight of open) settleAll(context, flight, flight.unmet);
-  if (bug !== undefined) context.onFailure('INTERNAL', bug);
+  if (bug !== undefined) context.onFailure(codeOf(bug), bug);
 }
 
 /** What a failed read answers when the same read can only fail again: refused, or rows that break an invariant. */
@@ -124,9 +124,8 @@ async function readRows(
     receipt.rowBytes += rows.cost.bytes;
     return rows;
   } catch (error) {
-    const isOurs = error instanceof MailjoinError;
-    context.onFailure(isOurs ? error.code : 'INTERNAL', error);
-    return isOurs && !error.retryable ? NOT_TO_BE_REPEATED : undefined;
+    context.onFailure(codeOf(error), error);
+    return error instanceof MailjoinError && !error.retryable ? NOT_TO_BE_REPEATED : undefined;
   } finally {
     receipt.readMicros += (context.clock.nowMs() - startedMs) * 1000;
     receipt.summaryStatements += read.statements.length;
@@ -136,6 +135,10 @@ async function readRows(
       else receipt.inStatements++;
     }
   }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof MailjoinError ? error.code : 'INTERNAL';
 }
 
 /** Whether anybody still waits for a flight. */
@@ -304,7 +307,7 @@ async function openDrafts(
       }
     }
   } catch (error) {
-    context.onFailure('INTERNAL', error);
+    context.onFailure(codeOf(error), error);
     for (const index of sealedIndexes) results[index] = ResultCode.UNAVAILABLE;
   } finally {
     group.receipt.openMicros += (context.clock.nowMs() - startedMs) * 1000;
