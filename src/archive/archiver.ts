@@ -33,6 +33,8 @@ export interface ArchiverOptions extends RowArchiverPorts, Pick<PatienceOptions,
   readonly rowBytesMax: number;
   /** Is told of every failed attempt by its code. */
   readonly onRetry?: ((code: ErrorCode) => void) | undefined;
+  /** Is told of every failure of the log that is waited out. */
+  readonly onLogFailure?: ((error: unknown) => void) | undefined;
   /** Is told of every parked record. */
   readonly onParked?: ((poison: Poison) => void) | undefined;
 }
@@ -86,6 +88,7 @@ export class Archiver {
           }
           endWhen(left.size === 0);
         },
+        onFailure: this.#options.onLogFailure,
         onLag: (lag) => {
           this.#totals.lag = lag;
           endWhen(lag === 0n);

@@ -302,8 +302,9 @@ export class RegionBodyCache implements BodyCache {
   }
 
   #liesBelow(floor: Floor, slotUnit: SlotUnit): boolean {
-    const version = summaryVersionAt(this.#words, slotWord(slotUnit));
-    return isBelow(floor, this.region.bytes, revisionAt(slotUnit), version);
+    const word = slotWord(slotUnit);
+    const code = this.#words[word + SLOT_CODE] as number;
+    return isBelow(floor, this.region.bytes, revisionAt(slotUnit), summaryVersionAt(this.#words, word), code);
   }
 }
 

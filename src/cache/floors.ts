@@ -3,15 +3,16 @@
  * before the row shows it (design: "be older than asked, or come back").
  *
  * Bounded: when a floor cannot be installed any more, caching pauses, so that nothing can be cached that the lost floor
- * would have kept out, until there is room *and* the lost floor would have reached its age. A floor goes when a body at
- * or above it is published, or at its age: the table's, or a longer one that it was raised with. One with an age of its
+ * would have kept out, until there is room *and* the lost floor would have reached its age. A floor goes at its age: the
+ * table's, or a longer one that it was raised with, until a body at or above it is published. One with an age of its
  * own (a recall's) must also hold against rows as they are read, so it may take the place of an ordinary one, for which
  * the pause has to do. Owned by the writer's thread; never in the region.
  *
- * A Map in the order of raising rather than an lru-cache: otherwise a floor must never give way to another one.
+ * Maps in the order of raising rather than an lru-cache: otherwise a floor must never give way to another one.
  */
 import { type ActivityId, compareIdAt, ID_BYTES, idKeyAt } from '../domain/ids.js';
 import type { Floor } from '../domain/ports.js';
+import { ResultCode } from '../domain/result.js';
 
 /** Floors looked at per sweep at most, so that no call waits for many. */
 const SWEEP_MAX = 64;
@@ -21,9 +22,12 @@ const SIEVE_SIZE = 65_536;
 interface Installed {
   activityId: ActivityId | undefined;
   summaryVersion: bigint;
+  recalled: boolean;
   raisedAtMs: number;
   /** It stays until then at least, whatever the age of floors. */
   keepUntilMs: number;
+  /** A body at or above it was published since it was raised last. */
+  settled: boolean;
   readonly hash: number;
 }
 
@@ -39,7 +43,9 @@ export interface NameAt {
 export class Floors {
   readonly #floorsMax: number;
   readonly #ageMsMax: number;
-  readonly #byName = new Map<string, Installed>();
+  /** Each in the order of raising: those that go at the table's age, and those with a longer one of their own. */
+  readonly #ordinary = new Map<string, Installed>();
+  readonly #kept = new Map<string, Installed>();
   readonly #sieve = new Int32Array(SIEVE_SIZE);
   /** Until then a lost floor could still matter. */
   #lostUntilMs = Number.NEGATIVE_INFINITY;
@@ -51,32 +57,34 @@ export class Floors {
   }
 
   get size(): number {
-    return this.#byName.size;
+    return this.#ordinary.size + this.#kept.size;
   }
 
   /** Whether caching pauses, as of the last sweep. */
   get paused(): boolean {
-    return this.#byName.size >= this.#floorsMax || this.#nowMs < this.#lostUntilMs;
+    return this.size >= this.#floorsMax || this.#nowMs < this.#lostUntilMs;
   }
 
   /** Installs a floor, keeping the higher revision and the higher version. Without room for it caching pauses. */
   raise(name: NameAt, floor: Floor, nowMs: number, ageMsMin = 0): void {
     this.sweep(nowMs);
     const key = keyOf(name);
-    const installed = this.#byName.get(key);
+    const installed = this.#get(key);
     if (installed === undefined) {
-      if (this.#byName.size >= this.#floorsMax) {
+      if (this.size >= this.#floorsMax) {
         this.#lostUntilMs = nowMs + this.#ageMsMax;
         if (ageMsMin === 0 || !this.#loseOldest()) return;
       }
       this.#count(name.hash, 1);
       // The caller's bytes may be a view on a buffer that is reused.
       const activityId = floor.activityId === undefined ? undefined : copyOf(floor.activityId);
-      this.#byName.set(key, {
+      this.#put(key, {
         activityId,
         summaryVersion: floor.summaryVersion,
+        recalled: floor.recalled === true,
         raisedAtMs: nowMs,
         keepUntilMs: nowMs + ageMsMin,
+        settled: false,
         hash: name.hash,
       });
       return;
@@ -88,39 +96,51 @@ export class Floors {
       installed.activityId = copyOf(floor.activityId);
     }
     if (floor.summaryVersion > installed.summaryVersion) installed.summaryVersion = floor.summaryVersion;
+    if (floor.recalled === true) installed.recalled = true;
+    installed.settled = false;
     installed.raisedAtMs = nowMs;
     installed.keepUntilMs = Math.max(installed.keepUntilMs, nowMs + ageMsMin);
-    // Last in the Map's order again: the order of raising.
-    this.#byName.delete(key);
-    this.#byName.set(key, installed);
+    this.#put(key, installed);
   }
 
   /** The floor of a message, or undefined. */
   floorOf(name: NameAt): Floor | undefined {
     if (this.#sieve[name.hash & (SIEVE_SIZE - 1)] === 0) return undefined;
-    const floor = this.#byName.get(keyOf(name));
+    const floor = this.#get(keyOf(name));
     // Sweeps are bounded, so a floor may still be here after its age.
     return floor === undefined || this.#isOver(floor) ? undefined : floor;
   }
 
-  /** A body at or above the floor is published: the floor has done its work. */
+  /**
+   * A body at or above the floor is published: from here on it stays for the table's age alone, for rows that were read
+   * before (a history page's) and come to be published when that body may be gone.
+   */
   settle(name: NameAt): void {
     const key = keyOf(name);
-    if (this.#byName.delete(key)) this.#count(name.hash, -1);
+    const installed = this.#get(key);
+    if (installed === undefined || installed.settled) return;
+    installed.settled = true;
+    installed.raisedAtMs = this.#nowMs;
+    installed.keepUntilMs = this.#nowMs;
+    this.#put(key, installed);
   }
 
   /** Lets floors go that have reached their age, a bounded number at a time. */
   sweep(nowMs: number): void {
     this.#nowMs = Math.max(this.#nowMs, nowMs);
-    if (this.#byName.size === 0) return;
+    this.#sweep(this.#ordinary, nowMs);
+    this.#sweep(this.#kept, nowMs);
+  }
+
+  #sweep(floors: Map<string, Installed>, nowMs: number): void {
     let looked = 0;
-    for (const [key, installed] of this.#byName) {
+    for (const [key, installed] of floors) {
       if (installed.raisedAtMs + this.#ageMsMax > nowMs || looked++ === SWEEP_MAX) return;
-      this.#byName.delete(key);
+      floors.delete(key);
       if (installed.keepUntilMs > nowMs) {
         // To the end of the Map's order, to be looked at again after another age.
         installed.raisedAtMs = nowMs;
-        this.#byName.set(key, installed);
+        floors.set(key, installed);
       } else {
         this.#count(installed.hash, -1);
       }
@@ -131,18 +151,25 @@ export class Floors {
     return raisedAtMs + this.#ageMsMax <= this.#nowMs && keepUntilMs <= this.#nowMs;
   }
 
-  /** Makes room for a floor with an age of its own: among the oldest, one without goes. */
+  /** Makes room for a floor with an age of its own: the oldest one without goes. */
   #loseOldest(): boolean {
-    let looked = 0;
-    for (const [key, { keepUntilMs, raisedAtMs, hash }] of this.#byName) {
-      if (keepUntilMs <= raisedAtMs) {
-        this.#byName.delete(key);
-        this.#count(hash, -1);
-        return true;
-      }
-      if (++looked === SWEEP_MAX) return false;
+    for (const [key, { hash }] of this.#ordinary) {
+      this.#ordinary.delete(key);
+      this.#count(hash, -1);
+      return true;
     }
     return false;
+  }
+
+  #get(key: string): Installed | undefined {
+    return this.#ordinary.get(key) ?? this.#kept.get(key);
+  }
+
+  /** Last in the order of raising. */
+  #put(key: string, installed: Installed): void {
+    this.#ordinary.delete(key);
+    this.#kept.delete(key);
+    (installed.keepUntilMs > installed.raisedAtMs ? this.#kept : this.#ordinary).set(key, installed);
   }
 
   #count(hash: number, change: number): void {
@@ -157,8 +184,10 @@ export function isBelow(
   bytes: Uint8Array,
   revisionAt: number,
   summaryVersion: bigint,
+  code: number,
 ): boolean {
   if (summaryVersion < floor.summaryVersion) return true;
+  if (floor.recalled === true && code !== ResultCode.RECALLED) return true;
   return floor.activityId !== undefined && compareIdAt(bytes, revisionAt, floor.activityId, 0) < 0;
 }
 

@@ -137,6 +137,8 @@ async function archiveInto(invocation: Invocation, stores: Stores, stop: StopSig
     rowBytesMax: settings.store === 'cql' ? CQL_ROW_BYTES_MAX : LOG_RECORD_BYTES_MAX,
     sleep: (ms, signal) => delay(ms, undefined, { signal }).catch(() => undefined),
     random: Math.random,
+    onLogFailure: (error) =>
+      events.write('warn', 'log_failure', { code: error instanceof MailjoinError ? error.code : 'INTERNAL' }),
     onRetry: (code) => events.write('warn', 'archive_retry', { code }),
     onParked: ({ entry, code, reason }) =>
       events.write('warn', 'archive_parked', {

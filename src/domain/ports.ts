@@ -217,6 +217,8 @@ export type PublishOutcome = (typeof PublishOutcome)[keyof typeof PublishOutcome
 export interface Floor {
   readonly activityId: ActivityId | undefined;
   readonly summaryVersion: bigint;
+  /** A recall's: a body with content lies below it whatever its revision, since an edit's may be higher (D14). */
+  readonly recalled?: boolean | undefined;
 }
 
 /** The node's shared LRU of encoded bodies. One writer: the main thread. Synchronous throughout. */

@@ -229,14 +229,20 @@ export interface LogReader {
     readonly from: readonly LogPosition[];
     readonly until?: readonly LogPosition[];
     readonly onEntries: (entries: readonly LogEntry[]) => Promise<void>;
+    /** Told where it goes on when that is not behind a record: offsets that have none (any more). */
+    readonly onPosition?: ((position: LogPosition) => void) | undefined;
+    /** Told of every attempt that failed and is made again. */
+    readonly onFailure?: ((error: unknown) => void) | undefined;
     readonly signal: AbortSignal;
   }): Promise<void>;
   /** The same as a member of a consumer group: partitions are shared, offsets are committed after the handler. */
   consume(options: {
     readonly group: string;
     readonly onEntries: (entries: readonly LogEntry[]) => Promise<void>;
-    /** Records not yet handed over, by partition; told at least every few seconds. */
-    readonly onLag?: (lag: bigint) => void;
+    /** Records not yet handed over, in all; told at least every few seconds, undefined while nobody can tell. */
+    readonly onLag?: (lag: bigint | undefined) => void;
+    /** Told of every membership that failed and is begun anew. */
+    readonly onFailure?: ((error: unknown) => void) | undefined;
     readonly signal: AbortSignal;
   }): Promise<void>;
   close(): Promise<void>;

@@ -78,7 +78,7 @@ export class LogEvents {
         const { tenantId, target, lastActivityId } = record;
         const isRecall = record.kind === 'recall';
         warmer?.changed(tenantId, target.messageId);
-        const floor = { activityId: lastActivityId, summaryVersion: 0n };
+        const floor = { activityId: lastActivityId, summaryVersion: 0n, recalled: isRecall };
         // A recall whose writer died before the row shows it must hold until a recovery run, not for a moment only.
         joiner.raiseFloor(tenantId, target.messageId, floor, isRecall ? RECALL_FLOOR_AGE_MS_MAX : 0);
         if (isRecall) this.#counts.recalls++;

@@ -109,7 +109,12 @@ export class LogFollower {
         if (this.#positions.size === 0) await this.#begin();
         const from = [...this.#positions].map(([partition, offset]) => ({ partition, offset }));
         const onEntries = (entries: readonly LogEntry[]) => this.#apply(entries, reading.signal);
-        await endedBy(reading.signal, log.read({ from, onEntries, signal: reading.signal }));
+        const onPosition = (position: LogPosition) => this.#jump(position, reading.signal);
+        const onFailure = (error: unknown) => this.#fail(error);
+        await endedBy(
+          reading.signal,
+          log.read({ from, onEntries, onPosition, onFailure, signal: reading.signal }),
+        );
       } catch (error) {
         this.#fail(error);
       }
@@ -147,6 +152,14 @@ export class LogFollower {
     if (entry.offset >= expected) this.#positions.set(entry.partition, entry.offset + 1n);
   }
 
+  /** Offsets without records: whatever they were, they are gone. */
+  #jump({ partition, offset }: LogPosition, signal: AbortSignal): void {
+    if (signal.aborted || offset <= (this.#positions.get(partition) ?? 0n)) return;
+    this.#noteGap();
+    this.#positions.set(partition, offset);
+    this.#settleQuestions();
+  }
+
   #noteGap(): void {
     const { clock, freshness, warmer } = this.#options;
     this.#gaps++;
@@ -168,7 +181,9 @@ export class LogFollower {
         this.#latest = { askedAtMs, ends };
         this.#oldest ??= this.#latest;
         this.#settleQuestions();
-        if (isReplaced || this.#standsStill(appliedBefore)) this.#beginAnew();
+        if (isReplaced) this.#beginAnew();
+        // From the same positions: what was not read must not be passed over.
+        else if (this.#standsStill(appliedBefore)) this.#reading?.abort();
       } catch (error) {
         this.#fail(error);
       }

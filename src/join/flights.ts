@@ -9,7 +9,7 @@
  *         └──detach()──▶ detached ──▶ gone   its result is served to those who waited, above the floor, not cached
  *
  * A detached flight stays in the map, unseen by later arrivals, and keeps the floors of all events until it lands: the
- * cache forgets a floor as soon as another flight has published a body at it, but what this one has read may be older.
+ * cache's own have an age, and may be lost where there are too many, but what this one has read may be older.
  *
  * A flight lives as long as its reads, never as long as its first caller: waiters leave at their own deadlines.
  */
@@ -160,5 +160,6 @@ function higherFloor(a: Floor | undefined, b: Floor): Floor {
     (b.activityId === undefined || compareIdAt(a.activityId, 0, b.activityId, 0) >= 0);
   const withId = hasHigherId ? a : b;
   const withVersion = a.summaryVersion >= b.summaryVersion ? a : b;
-  return { activityId: withId.activityId, summaryVersion: withVersion.summaryVersion };
+  const recalled = a.recalled === true || b.recalled === true;
+  return { activityId: withId.activityId, summaryVersion: withVersion.summaryVersion, recalled };
 }

@@ -207,7 +207,7 @@ async function settleRows(
       const code = judge(flight, record, key, context.allowUnsealed);
       if (record === undefined || (code !== ResultCode.OK && code !== ResultCode.RECALLED)) {
         settleAll(context, flight, code);
-      } else if (isBelowFloor(context, flight, record.lastActivityId, summary?.version ?? 0n)) {
+      } else if (isBelowFloor(context, flight, record.lastActivityId, summary?.version ?? 0n, code)) {
         flight.unmet = ResultCode.NOT_YET;
         again.push(flight);
       } else {
@@ -269,10 +269,11 @@ function isBelowFloor(
   flight: Flight,
   revision: ActivityId | undefined,
   summaryVersion: bigint,
+  code: ResultCode,
 ): boolean {
   return (
-    liesBelow(cache.floorOf(flight.tenantId, flight.messageId), revision, summaryVersion) ||
-    liesBelow(flight.floor, revision, summaryVersion)
+    liesBelow(cache.floorOf(flight.tenantId, flight.messageId), revision, summaryVersion, code) ||
+    liesBelow(flight.floor, revision, summaryVersion, code)
   );
 }
 
@@ -280,9 +281,11 @@ function liesBelow(
   floor: Floor | undefined,
   revision: ActivityId | undefined,
   summaryVersion: bigint,
+  code: ResultCode,
 ): boolean {
   if (floor === undefined) return false;
   if (summaryVersion < floor.summaryVersion) return true;
+  if (floor.recalled === true && code !== ResultCode.RECALLED) return true;
   if (floor.activityId === undefined) return false;
   return revision === undefined || compareIdAt(revision, 0, floor.activityId, 0) < 0;
 }
@@ -331,7 +334,7 @@ function settleDraft(context: FetchContext, draft: Draft, result: ResultCode, se
     return true;
   }
   flight.unmet = ResultCode.NOT_YET;
-  if (isBelowFloor(context, flight, identity.revision, identity.summaryVersion)) return false;
+  if (isBelowFloor(context, flight, identity.revision, identity.summaryVersion, result)) return false;
   if (!flight.detached) {
     const expiresAtMs = sentAtMs + draft.lifeMs(context.freshness.ageMsMax(sentAtMs));
     if (draft.publish(cache, expiresAtMs, context.clock.nowMs()) === PublishOutcome.KEY_CHANGED) {

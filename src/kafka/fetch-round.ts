@@ -10,6 +10,7 @@ import { protocolName } from './refusal.js';
 
 /** How long a broker holds a request that finds nothing. With several leaders the others wait for the slowest. */
 const WAIT_MS = 250;
+const READ_UNCOMMITTED = 0;
 
 export interface FetchedPartition {
   readonly partition: number;
@@ -63,6 +64,8 @@ async function fetchFrom(
   const position = (partition: number): bigint => positions.get(partition) ?? 0n;
   // Untyped in kafkajs; this is what its decoder of the Fetch response gives.
   const response: FetchResponse = await broker.fetch({
+    // Of nobody's transaction: an open one would hide what others append behind it, from reads and from ends() alike.
+    isolationLevel: READ_UNCOMMITTED,
     maxWaitTime: WAIT_MS,
     minBytes: 1,
     maxBytes: LOG_PAGE_BYTES_MAX,

@@ -16,6 +16,7 @@ import type { LogEntry, LogReader } from '../domain/write-ports.js';
 import { ClusterLink } from './cluster-link.js';
 import { pagesOf } from './entry-pages.js';
 import { GroupLag } from './group-lag.js';
+import { asLogError } from './kafka-errors.js';
 import { refusalOf } from './refusal.js';
 
 /** How long a member may be silent before the others take its partitions over. */
@@ -42,7 +43,7 @@ export async function consumeAsMember(
   options: ConsumeOptions,
   closed: AbortSignal,
 ): Promise<void> {
-  const { group, onLag, signal } = options;
+  const { group, onFailure, onLag, signal } = options;
   const ending = AbortSignal.any([signal, closed]);
   const lag = onLag === undefined ? undefined : new GroupLag({ kafka, topic, group, timeoutMs, onLag });
   let refusals = 0;
@@ -67,6 +68,8 @@ export async function consumeAsMember(
       });
       const membership = new Membership(consumer, topic, options, lag);
       const failure = await membership.last(ending);
+      if (failure !== undefined && !ending.aborted)
+        onFailure?.(asLogError(failure, 'the group could not be read'));
       if (membership.hasWorked) refusals = 0;
       const refusal = ending.aborted
         ? undefined

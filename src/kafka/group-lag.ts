@@ -15,7 +15,7 @@ export interface GroupLagOptions {
   readonly topic: string;
   readonly group: string;
   readonly timeoutMs: number;
-  readonly onLag: (lag: bigint) => void;
+  readonly onLag: (lag: bigint | undefined) => void;
 }
 
 export class GroupLag {
@@ -54,7 +54,9 @@ export class GroupLag {
         (lag) => {
           if (!this.#stopped) this.#options.onLag(lag);
         },
-        () => {},
+        () => {
+          if (!this.#stopped) this.#options.onLag(undefined);
+        },
       )
       .finally(() => {
         this.#asking = false;

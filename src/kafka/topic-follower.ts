@@ -37,24 +37,32 @@ export class TopicFollower {
     this.#until = options.until === undefined ? undefined : byPartition(options.until);
   }
 
-  async run({ onEntries, signal }: ReadOptions, closed: AbortSignal): Promise<void> {
+  async run({ onEntries, onPosition, onFailure, signal }: ReadOptions, closed: AbortSignal): Promise<void> {
     let answeredAtMs = this.#clock.nowMs();
     let backoffMs = BACKOFF_MS_MIN;
     try {
       while (!signal.aborted && !this.#isDone()) {
         if (closed.aborted) throw new MailjoinError('LOG_UNAVAILABLE', 'the log is closed');
         let round: FetchedPartition[];
+        const from = new Map(this.#positions);
         try {
           round = await this.#round();
         } catch (error) {
           if (this.#until !== undefined && this.#clock.nowMs() - answeredAtMs > this.#timeoutMs) {
             throw asLogError(error, 'the log could not be read in time');
           }
+          if (!signal.aborted) onFailure?.(asLogError(error, 'the log could not be read'));
           await delay(backoffMs, undefined, { signal }).catch(() => {});
           backoffMs = Math.min(backoffMs * 2, BACKOFF_MS_MAX);
           continue;
         }
-        for (const fetched of round) await this.#handOver(fetched, onEntries, signal);
+        for (const fetched of round) {
+          await this.#handOver(fetched, onEntries, signal);
+          const { partition, entries, next } = fetched;
+          const isBehind = next === (entries.at(-1)?.offset ?? -1n) + 1n;
+          const isSame = entries.length === 0 && next === from.get(partition);
+          if (!isBehind && !isSame && !signal.aborted) onPosition?.({ partition, offset: next });
+        }
         answeredAtMs = this.#clock.nowMs();
         backoffMs = BACKOFF_MS_MIN;
       }

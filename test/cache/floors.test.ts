@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Floors, isBelow, type NameAt } from '../../src/cache/floors.js';
+import { ResultCode } from '../../src/domain/result.js';
 import { activity, message, tenant } from './cache-fixture.js';
 
 function name(number: number, hash = number): NameAt {
@@ -31,6 +32,38 @@ describe('Floors', () => {
     expect(floors.floorOf(name(2, 77))).toBeUndefined();
     floors.settle(name(2, 77));
     expect(floors.size).toBe(1);
+  });
+
+  it('that has done its work stays for the table’s age, once, however long its own was', () => {
+    const floors = new Floors(10, 1000);
+    floors.raise(name(1), { activityId: activity(5), summaryVersion: 0n }, 0, 50_000);
+    floors.sweep(100);
+    floors.settle(name(1));
+    floors.sweep(900);
+    floors.settle(name(1));
+    expect(floors.floorOf(name(1))).toBeDefined();
+    floors.sweep(1100);
+    expect(floors.floorOf(name(1))).toBeUndefined();
+    expect(floors.size).toBe(0);
+  });
+
+  it('raised again after its work was done has its age anew', () => {
+    const floors = new Floors(10, 1000);
+    floors.raise(name(1), { activityId: activity(5), summaryVersion: 0n }, 0);
+    floors.settle(name(1));
+    floors.raise(name(1), { activityId: activity(6), summaryVersion: 0n }, 800);
+    floors.sweep(1700);
+    expect(floors.floorOf(name(1))).toMatchObject({ activityId: activity(6) });
+    floors.settle(name(1));
+    floors.sweep(2699);
+    expect(floors.floorOf(name(1))).toBeDefined();
+  });
+
+  it('of a recall stays one of a recall, whatever is raised after it', () => {
+    const floors = new Floors(10, 1000);
+    floors.raise(name(1), { activityId: activity(5), summaryVersion: 0n, recalled: true }, 0, 5000);
+    floors.raise(name(1), { activityId: activity(9), summaryVersion: 0n }, 1);
+    expect(floors.floorOf(name(1))).toMatchObject({ activityId: activity(9), recalled: true });
   });
 
   it('lets no floor count after its age, however many are waiting to be swept', () => {
@@ -84,6 +117,16 @@ describe('Floors', () => {
     expect(floors.size).toBe(0);
   });
 
+  it('in a full table a recall’s takes the place of an ordinary one, however many recalls are older', () => {
+    const floors = new Floors(200, 1000);
+    const floor = { activityId: activity(1), summaryVersion: 0n };
+    for (let number = 0; number < 199; number++) floors.raise(name(number), floor, 0, 5000);
+    floors.raise(name(199), floor, 0);
+    floors.raise(name(200), floor, 0, 5000);
+    expect(floors.floorOf(name(200))).toBeDefined();
+    expect(floors.floorOf(name(199))).toBeUndefined();
+  });
+
   it('in a full table one with an age of its own takes the place of an ordinary one, and caching pauses', () => {
     const floors = new Floors(2, 1000);
     floors.raise(name(1), { activityId: activity(1), summaryVersion: 0n }, 0, 5000);
@@ -96,6 +139,8 @@ describe('Floors', () => {
     expect(floors.size).toBe(2);
     floors.settle(name(1));
     expect(floors.paused).toBe(true);
+    floors.sweep(999);
+    expect(floors.paused).toBe(true);
     floors.sweep(1000);
     expect(floors.paused).toBe(false);
   });
@@ -104,9 +149,16 @@ describe('Floors', () => {
 describe('isBelow', () => {
   it('compares revisions as 16-byte numbers and versions as numbers', () => {
     const floor = { activityId: activity(256), summaryVersion: 5n };
-    expect(isBelow(floor, activity(255), 0, 5n)).toBe(true);
-    expect(isBelow(floor, activity(256), 0, 4n)).toBe(true);
-    expect(isBelow(floor, activity(256), 0, 5n)).toBe(false);
-    expect(isBelow({ ...floor, activityId: undefined }, activity(0), 0, 5n)).toBe(false);
+    expect(isBelow(floor, activity(255), 0, 5n, ResultCode.OK)).toBe(true);
+    expect(isBelow(floor, activity(256), 0, 4n, ResultCode.OK)).toBe(true);
+    expect(isBelow(floor, activity(256), 0, 5n, ResultCode.OK)).toBe(false);
+    expect(isBelow({ ...floor, activityId: undefined }, activity(0), 0, 5n, ResultCode.OK)).toBe(false);
+  });
+
+  it('S-7: has every body with content below a recall’s, whatever its revision', () => {
+    const floor = { activityId: activity(256), summaryVersion: 0n, recalled: true };
+    expect(isBelow(floor, activity(999), 0, 0n, ResultCode.OK)).toBe(true);
+    expect(isBelow(floor, activity(256), 0, 0n, ResultCode.RECALLED)).toBe(false);
+    expect(isBelow(floor, activity(255), 0, 0n, ResultCode.RECALLED)).toBe(true);
   });
 });

@@ -215,10 +215,13 @@ describe('an installed floor', () => {
     expect(put(cache, identity(1, { tenantId: tenant(2) }))).toBe(PUBLISHED);
   });
 
-  it('goes when a body at or above it is published', () => {
-    const cache = newCache();
-    cache.raiseFloor(tenant(1), message(1), floor(6), NOW_MS);
+  it('goes at its age after a body at or above it is published: what was read before may still come', () => {
+    const cache = newCache({ floorAgeMsMax: 1000 });
+    cache.raiseFloor(tenant(1), message(1), floor(6), NOW_MS, 50_000);
     put(cache, identity(1, { revision: activity(7) }));
+    cache.clear();
+    expect(put(cache, identity(1, { revision: activity(5) }))).toBe(NOT_CACHED);
+    cache.renewLease(NOW_MS + 1000);
     expect(cache.floorOf(tenant(1), message(1))).toBeUndefined();
     expect(cache.stats().floors).toBe(0);
   });
@@ -276,12 +279,11 @@ describe('a full floor table', () => {
     expect(put(cache, identity(2), undefined, LATER_MS, NOW_MS + 1500)).toBe(PUBLISHED);
   });
 
-  it('resumes when a floor has done its work and none was lost', () => {
-    const cache = newCache({ floorsMax: 2 });
-    const slot = cache.reserve(identity(1, { revision: activity(7) }));
-    if (slot === undefined) throw new Error('a slot');
+  it('resumes when a floor has reached its age and none was lost', () => {
+    const cache = newCache({ floorsMax: 1, floorAgeMsMax: 1000 });
     cache.raiseFloor(tenant(1), message(1), floor(6), NOW_MS);
-    expect(cache.publish(slot, LATER_MS, NOW_MS)).toBe(PUBLISHED);
+    expect(cache.stats()).toMatchObject({ floors: 1, paused: true });
+    cache.renewLease(NOW_MS + 1000);
     expect(cache.stats()).toMatchObject({ floors: 0, paused: false });
   });
 });

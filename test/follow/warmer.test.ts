@@ -147,7 +147,7 @@ it.each([
   expect(warmer.stats().warmed).toBe(0);
 });
 
-it('S-7: a record repeated after its recall, when the floor has done its work, does not bring the content back', async () => {
+it('S-7: a record repeated after its recall, when the floor has done its work and the body is gone, does not bring the content back', async () => {
   const { add, cache, commit, events, join, used, warmer } = world();
   const conversationId = await used();
   const { reference, message } = commit(conversationId, 1n, 'secret');
@@ -158,7 +158,6 @@ it('S-7: a record repeated after its recall, when the floor has done its work, d
   const recalled = { messageId: reference.messageId, lastActivityId: revision(2), recallEventSeq: 2n };
   add(conversationId, 1n, 'secret', recalled);
   expect(names(await join([reference]))).toEqual(['RECALLED']);
-  expect(cache.floorOf(TENANT, reference.messageId)).toBeUndefined();
   cache.clear();
   events.apply(entryOf(message));
   await warmer.idle();

@@ -153,7 +153,7 @@ describeWithKafka('Kafka beyond the contract', ({ contactPoint }) => {
     const released = new Promise<void>((resolve) => {
       release = resolve;
     });
-    const lags: Record<'first' | 'second', bigint[]> = { first: [], second: [] };
+    const lags: Record<'first' | 'second', (bigint | undefined)[]> = { first: [], second: [] };
     // Whoever is at work makes a rebalance wait, and so the other's joining.
     const consumer = (which: 'first' | 'second', onEntries: () => Promise<void>) =>
       new Collected().run(({ signal }) =>
