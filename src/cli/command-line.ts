@@ -67,8 +67,11 @@ export function parseCommandLine(
       // A setting's value is looked at by its type; a command's own switch is there or not.
       if (settings.has(flag) || value === undefined || value === 'true') given.set(flag, value ?? 'true');
       else if (value !== 'false') refuse('is a switch: true or false, or no value');
-    } else if (value === undefined || (inlineValue !== true && value.startsWith('-'))) {
+    } else if (value === undefined) {
       refuse('needs a value');
+    } else if (inlineValue !== true && value.startsWith('-')) {
+      // The value is not repeated: it may be what a message says.
+      refuse(`needs a value; one that begins with "-" is written --${flag}=VALUE`);
     } else {
       given.set(flag, value);
     }

@@ -16,7 +16,8 @@ export const demoCommand: Command = {
     'config',
     'logLevel',
     'store',
-    ...CQL_SETTINGS,
+    // Not the keyspace: the demo makes and drops one of its own.
+    ...CQL_SETTINGS.filter((name) => name !== 'keyspace'),
     ...BROKER_SETTINGS,
     'replication',
     'cacheBytes',

@@ -21,7 +21,7 @@ import { type InputItem, readInput } from './read-input.js';
 import type { SettingName } from './settings.js';
 import { stopSignal } from './stop-signal.js';
 import { UsageError } from './usage-error.js';
-import { type OfConversation, sortItems, writeItems } from './write-items.js';
+import { type OfConversation, type SortedItems, sortItems, writeItems } from './write-items.js';
 
 /** Settings of everything that writes. */
 export const WRITER_SETTINGS: readonly SettingName[] = [
@@ -75,10 +75,21 @@ async function runItems<T extends OfConversation, R>(
   of: ItemCommandOf<T, R>,
   invocation: Invocation,
 ): Promise<ExitCode> {
-  const { settings, log, options, print } = invocation;
+  const { log, options, print } = invocation;
   const items = sortItems(await itemsOf(of, invocation), of.parse);
   const asJson = options.has(JSON_OPTION.flag);
   const output = new ItemOutput(of, { asJson, print, log });
+  const exitCode = await writeThem(of, invocation, items, output);
+  if (output.failure !== undefined) throw output.failure;
+  return exitCode;
+}
+
+async function writeThem<T extends OfConversation, R>(
+  of: ItemCommandOf<T, R>,
+  { settings, log }: Invocation,
+  items: SortedItems<T>,
+  output: ItemOutput<T, R>,
+): Promise<ExitCode> {
   if (items.conversations.length === 0) {
     // Nothing to do, so no store is needed to say so.
     for (const { index, error } of items.refused) {

@@ -1,8 +1,10 @@
 /**
  * What a writing command prints of its items: lines of JSON as they settle, or one table at the end. An error without a
- * code is a bug: its stack, which holds no content, goes to the log.
+ * code is a bug: its stack, which holds no content, goes to the log. Output that is not taken keeps no item from being
+ * written: what was given to the command is done, whoever reads about it.
  */
 import type { Log } from '../server/log.js';
+import { OutputError } from './line-output.js';
 import { textTable } from './text-table.js';
 import type { ItemOutcome } from './write-items.js';
 
@@ -27,6 +29,7 @@ export class ItemOutput<T, R> {
   readonly #rows: ItemRows<T, R>;
   readonly #with: ItemOutputOptions;
   readonly #table: Row[] = [];
+  #failure: OutputError | undefined;
 
   constructor(rows: ItemRows<T, R>, options: ItemOutputOptions) {
     this.#rows = rows;
@@ -34,7 +37,7 @@ export class ItemOutput<T, R> {
   }
 
   add({ line, item, result, error }: ItemOutcome<T, R>): void {
-    const { asJson, print, log } = this.#with;
+    const { asJson, log } = this.#with;
     if (error?.code === 'INTERNAL') {
       const { cause } = error;
       log.write('error', 'bug', { stack: cause instanceof Error ? cause.stack : typeof cause });
@@ -46,7 +49,7 @@ export class ItemOutput<T, R> {
     if (asJson) {
       const { code, message, retryable } = error ?? {};
       const failure = error === undefined ? {} : { error: { code, message, retryable } };
-      print(JSON.stringify({ line, ...fields, ...failure }));
+      this.#print(JSON.stringify({ line, ...fields, ...failure }));
     } else {
       const outcome = error === undefined ? this.#rows.done : `${error.code}: ${error.message}`;
       this.#table.push({ line: String(line), ...fields, outcome });
@@ -60,7 +63,22 @@ export class ItemOutput<T, R> {
     names.delete('outcome');
     const headings = [...names, 'outcome'];
     const rows = this.#table.map((row) => headings.map((name) => cellText(row[name])));
-    this.#with.print(textTable(headings, rows));
+    this.#print(textTable(headings, rows));
+  }
+
+  /** Why what was printed has not all arrived. A reader that left is no failure: the items' outcomes decide alone. */
+  get failure(): OutputError | undefined {
+    return this.#failure?.isReaderGone === true ? undefined : this.#failure;
+  }
+
+  #print(line: string): void {
+    if (this.#failure !== undefined) return;
+    try {
+      this.#with.print(line);
+    } catch (error) {
+      if (!(error instanceof OutputError)) throw error;
+      this.#failure = error;
+    }
   }
 }
 
