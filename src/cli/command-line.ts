@@ -39,6 +39,10 @@ export function parseCommandLine(
     if (name !== undefined) return settingOf(name).type.isSwitch;
     return own.get(flag)?.placeholder === undefined;
   };
+  const isFlag = (word: string): boolean => {
+    const [flag = ''] = word.replace(/^--/, '').split('=');
+    return word.startsWith('--') && (settings.has(flag) || own.has(flag));
+  };
   const { tokens } = parseArgs({
     args: [...words],
     strict: false,
@@ -67,7 +71,7 @@ export function parseCommandLine(
       // A setting's value is looked at by its type; a command's own switch is there or not.
       if (settings.has(flag) || value === undefined || value === 'true') given.set(flag, value ?? 'true');
       else if (value !== 'false') refuse('is a switch: true or false, or no value');
-    } else if (value === undefined) {
+    } else if (value === undefined || (inlineValue !== true && isFlag(value))) {
       refuse('needs a value');
     } else if (inlineValue !== true && value.startsWith('-')) {
       // The value is not repeated: it may be what a message says.

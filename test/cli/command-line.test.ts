@@ -29,6 +29,14 @@ describe('flags that are refused', () => {
   it('a missing value, also when another flag follows', () => {
     expect(reasons('--socket')).toEqual(['--socket needs a value']);
     expect(reasons('--socket', '--yes')).toEqual(['--socket needs a value']);
+    expect(reasons('--socket', '--yes=true')).toEqual(['--socket needs a value']);
+  });
+
+  it('a value that begins with "-", which may be meant: how it is written, and not what it is', () => {
+    const [reason] = reasons('--socket', '-secret');
+    expect(reason).toBe('--socket needs a value; one that begins with "-" is written --socket=VALUE');
+    expect(reasons('--socket', '--secret')).toEqual([reason]);
+    expect([...parse('--socket=-1').flags.values()]).toEqual(['-1']);
   });
 
   it('a switch with a value that is none of it', () => {

@@ -43,6 +43,7 @@ describe('what is not understood: exit code 2', () => {
       'store (embedded): this command works on the store "cql" only',
     ],
     [['keys', 'init'], '--kek-file'],
+    [['demo', '--keyspace', 'chat'], 'is not used by this command'],
     [['keys', 'create', '', 'b'], 'expected: mailjoin keys create SCOPE ID'],
     [['keys', 'list', ''], 'expected: mailjoin keys list'],
     [['keys', 'destroy', 'a', 'b', '0', '--yes'], 'from 1 to 2147483647'],
