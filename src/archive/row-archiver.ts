@@ -18,10 +18,17 @@ import { ROW_ATTEMPTS_MAX } from '../domain/limits.js';
 import { type Coordinates, type MessageRecord, MessageState, RetentionClass } from '../domain/message.js';
 import type { Clock, MessageWriter, WriteLife } from '../domain/ports.js';
 import type { WriteStore } from '../domain/write-ports.js';
-import { isEditShown } from '../write/edit.js';
+import { isEditShown, isOutdone } from '../write/edit.js';
 import { insertMicros, revisionAbove, revisionMicros } from '../write/message-ids.js';
 import type { RetainedRow, Retention } from '../write/retention.js';
-import { contended, isHeldInPart, type ReadRow, readRow, updateLife } from '../write/row-change.js';
+import {
+  contended,
+  isHeldInPart,
+  isLiftedInPart,
+  type ReadRow,
+  readRow,
+  updateLife,
+} from '../write/row-change.js';
 import type { LogEvent, RowChange, RowWork } from './archive-work.js';
 
 export interface RowArchiverPorts {
@@ -86,11 +93,14 @@ export class RowArchiver {
   ): Promise<ChangeOutcome> {
     const { writes, clock } = this.#ports;
     let found = await readRow(writes, clock, where);
-    if (found !== undefined && isShown(found.record, event) && !isHeldInPart(found.record)) return 'shown';
+    if (found !== undefined && isShown(found.record, event) && !isInPart(found.record)) return 'shown';
     for (let attempt = 0; attempt < ROW_ATTEMPTS_MAX; attempt++) {
       const messageId = found?.record.messageId ?? inserted?.messageId ?? event.target.messageId;
       if (!equalIdAt(messageId, 0, event.target.messageId, 0)) return 'mismatch';
-      const isRepair = found !== undefined && (attempt > 0 || isHeldInPart(found.record));
+      const isRepair = found !== undefined && (attempt > 0 || isInPart(found.record));
+      // A later edit is what the row shows: written again above it, this one would undo it. Its own record repairs the row.
+      if (isRepair && found !== undefined && event.kind === 'edit' && isOutdone(found.record, event))
+        return 'shown';
       // The same timestamp with another life would not win over what is there.
       const revision =
         isRepair && found !== undefined
@@ -128,9 +138,8 @@ export class RowArchiver {
     found: ReadRow | undefined,
     timestampMicros: bigint,
   ): WriteLife | 'expired' {
-    return found === undefined
-      ? this.#policyLife(where, event.target, timestampMicros)
-      : updateLife(found, this.#ports.clock, timestampMicros);
+    if (found !== undefined) return updateLife(found, this.#ports.clock, timestampMicros);
+    return this.#policyLife(where, event.target, timestampMicros);
   }
 
   #policyLife(
@@ -161,6 +170,11 @@ function isShown(record: MessageRecord, event: LogEvent): boolean {
     equalIdAt(editedAtActivityId, 0, event.lastActivityId, 0) ||
     revisionMicros(editedAtActivityId) > revisionMicros(event.lastActivityId)
   );
+}
+
+/** A change met a hold that was placed or lifted, and its writer ended before it read that (D20). */
+function isInPart(record: MessageRecord): boolean {
+  return isHeldInPart(record) || isLiftedInPart(record);
 }
 
 function isSameClass(a: number | undefined, b: number | undefined): boolean {

@@ -103,7 +103,15 @@ export function recordOf(cqlRow: CqlRow): MessageRecord | undefined {
     retentionClass: row.retention_class ?? undefined,
     dekId: dekIdOf(row.dek_id),
     ttlSeconds: leastTtl(leastTtl(row.created_ttl, row.payload_ttl), row.state_ttl) ?? undefined,
+    lastsInPart: lastsInPart(row) ? true : undefined,
   };
+}
+
+/** Whether some of the columns whose TTLs are read expire and others do not; an absent payload has none. */
+function lastsInPart({ created_ttl, state_ttl, payload_ttl, payload_or_ciphertext }: RecordRow): boolean {
+  const expires = created_ttl !== null;
+  if ((state_ttl !== null) !== expires) return true;
+  return payload_or_ciphertext !== null && (payload_ttl !== null) !== expires;
 }
 
 /** A row of message_reaction_summary, or undefined without a version: nothing could say what it supersedes (D19). */

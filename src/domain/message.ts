@@ -66,6 +66,8 @@ export interface MessageRecord {
   readonly dekId: DekId | undefined;
   /** What remains of the row's life in seconds, the least of its columns'; undefined = no TTL. Set by reads only. */
   readonly ttlSeconds: number | undefined;
+  /** Some of its columns expire and others do not: a change met a hold that was placed or lifted (D20). Set by reads only. */
+  readonly lastsInPart?: true | undefined;
 }
 
 /** One row of message_reaction_summary beside its partition key: absolute counts, all above 0 (R2.4, D19). */

@@ -102,6 +102,7 @@ export function readRecord(seq: bigint, row: Row, nowS: number): MessageRecord |
     retentionClass: numberAt(row, Column.RETENTION_CLASS, nowS),
     dekId: dekIdOf(valueAt(row, Column.DEK_ID, nowS)),
     ttlSeconds: remaining(row, nowS),
+    lastsInPart: lastsInPart(row, nowS) ? true : undefined,
   };
 }
 
@@ -129,6 +130,18 @@ function remaining(row: Row, nowS: number): number | undefined {
     least = least === undefined ? expiresAtS - nowS : Math.min(least, expiresAtS - nowS);
   }
   return least;
+}
+
+/** Whether some of these columns expire and others do not. */
+function lastsInPart(row: Row, nowS: number): boolean {
+  let expiring = false;
+  let lasting = false;
+  for (const column of [Column.CREATED_AT, Column.PAYLOAD, Column.STATE]) {
+    const expiresAtS = row.get(column)?.expiresAtS;
+    if (expiresAtS === NEVER) lasting = true;
+    else if (expiresAtS !== undefined && expiresAtS > nowS) expiring = true;
+  }
+  return expiring && lasting;
 }
 
 function present(columns: readonly (readonly [number, CellValue | undefined])[]): Columns {

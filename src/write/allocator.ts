@@ -23,6 +23,7 @@ import { assertSeq } from '../domain/seq.js';
 import type { SequenceStore, SeqWindow } from '../domain/write-ports.js';
 import {
   conversationCheck,
+  EVENT_STEP,
   endOfMs,
   eventPrefix,
   type FormerRevision,
@@ -120,7 +121,7 @@ export class WindowAllocator implements SequenceAllocator {
     former: FormerRevision,
   ): Promise<AllocatedEvent> {
     return this.#allocate(tenantId, conversationId, (conversation, seq) => {
-      conversation.lastPrefix = this.#ids.nextPrefix(conversation.lastPrefix);
+      conversation.lastPrefix = this.#ids.nextPrefix(conversation.lastPrefix + EVENT_STEP);
       // A row whose revision lies in the future (a clock that was ahead) does not drag the conversation along.
       const prefix = eventPrefix(conversation.lastPrefix, former);
       // Fresh bytes of an id's length.

@@ -181,7 +181,17 @@ export class Committer {
   async #append(message: MessageToCommit, record: MessageRecord): Promise<void> {
     const { tenantId, conversationId } = message;
     const appendedAtMs = BigInt(Math.floor(this.#with.clock.epochMs()));
-    const value = encodeLogRecord({ kind: 'message', tenantId, conversationId, appendedAtMs, record });
+    // As it was committed: a hold that was placed since is the row's, and no INSERT's that somebody replays.
+    const retentionClass = message.retentionClass ?? RetentionClass.DEFAULT;
+    const lastActivityId = record.messageId as Uint8Array as MessageRecord['lastActivityId'];
+    const committed = { ...record, retentionClass, lastActivityId };
+    const value = encodeLogRecord({
+      kind: 'message',
+      tenantId,
+      conversationId,
+      appendedAtMs,
+      record: committed,
+    });
     await this.#with.outbox.append({ key: conversationId, value });
   }
 

@@ -186,7 +186,8 @@ export async function applyEdit(
     );
     const after = await readRow(ports.writes, ports.clock, target);
     if (after === undefined) return undefined;
-    if (isEditShown(after.record, edit) && hasSameLife(row.record, after.record)) return after.record;
+    const isSettled = hasSameLife(row.record, after.record) || isOutdone(after.record, edit);
+    if (isSettled && isEditShown(after.record, edit)) return after.record;
     row = after;
   }
   throw contended();
@@ -199,12 +200,24 @@ export async function applyEdit(
 export function isEditShown(record: MessageRecord, edit: LoggedEdit): boolean {
   const { editedAtActivityId, lastActivityId } = record;
   if (editedAtActivityId === undefined || lastActivityId === undefined) return false;
+  // Of two events in one microsecond the row may have the lower one's revision beside the higher one's columns.
+  if (compareIdAt(lastActivityId, 0, editedAtActivityId, 0) < 0) return false;
   const order = compareIdAt(editedAtActivityId, 0, edit.lastActivityId, 0);
   if (order > 0) return revisionMicros(lastActivityId) !== revisionMicros(edit.lastActivityId);
   return (
     order === 0 &&
     Buffer.compare(record.payload ?? NO_BYTES, edit.payload) === 0 &&
     keyName(record.dekId) === keyName(edit.dekId)
+  );
+}
+
+/** Whether the row shows a later edit whole: nothing of this one is left in it, so nothing of it has a life to be set right. */
+export function isOutdone(record: MessageRecord, edit: LoggedEdit): boolean {
+  const { editedAtActivityId } = record;
+  return (
+    editedAtActivityId !== undefined &&
+    compareIdAt(editedAtActivityId, 0, edit.lastActivityId, 0) > 0 &&
+    isEditShown(record, edit)
   );
 }
 

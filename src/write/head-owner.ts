@@ -124,7 +124,9 @@ export class HeadOwner {
     const owned: OwnedHead = { epoch, version: 0n, known: knownHead(head) };
     if (owned.known !== undefined && contentAfter(owned.known, change) === undefined) {
       // Nothing to add; but a claim is followed by a write, which makes what was read safe from earlier epochs.
-      await this.#writeAs(owned, tenantId, conversationId, owned.known, head?.preview);
+      const fence = await this.#writeAs(owned, tenantId, conversationId, owned.known, head?.preview);
+      // Read back like every write with nothing more to come: who took over meanwhile may not have read what this repeats.
+      if (isSuperseded(await store.readHead(tenantId, conversationId), fence)) return 'retake';
     }
     this.#owned.set(key, owned);
     return owned;

@@ -13,7 +13,7 @@ import { ROW_ATTEMPTS_MAX } from '../domain/limits.js';
 import { type MessageRecord, RetentionClass } from '../domain/message.js';
 import type { Clock, MessageWriter } from '../domain/ports.js';
 import type { WriteStore } from '../domain/write-ports.js';
-import { conversationCheck, idOf, justAbove, revisionMicros } from './message-ids.js';
+import { COUNTER_PER_MICRO, conversationCheck, idOf, justAbove, revisionMicros } from './message-ids.js';
 import type { Retention } from './retention.js';
 import { contended, type MessageTarget, type ReadRow, readRow, readTarget, updateTtl } from './row-change.js';
 
@@ -62,8 +62,9 @@ export class HoldKeeper {
         if (ttlSeconds !== undefined) return;
         throw new MailjoinError('MESSAGE_NOT_FOUND', 'it ended while its hold was placed');
       }
-      if (after.record.retentionClass === retentionClass && isLife(after.record.ttlSeconds, ttlSeconds))
-        return;
+      const { record } = after;
+      const isWhole = isLife(record.ttlSeconds, ttlSeconds) && record.lastsInPart !== true;
+      if (record.retentionClass === retentionClass && isWhole) return;
       row = after;
     }
     throw contended();
@@ -78,7 +79,10 @@ export class HoldKeeper {
     const { messages, writes, retention, clock } = this.#with;
     const { tenantId, conversationId, seq, messageId } = target;
     // Fresh bytes of an id's length.
-    const lastActivityId = idOf(justAbove(former), conversationCheck(conversationId)) as ActivityId;
+    // A microsecond above a lift of the same row, which may have failed and arrive late: the hold that was placed stays.
+    const isHold = retentionClass === RetentionClass.COMPLIANCE_HOLD;
+    const prefix = justAbove(former) + (isHold ? COUNTER_PER_MICRO : 0n);
+    const lastActivityId = idOf(prefix, conversationCheck(conversationId)) as ActivityId;
     const record = { ...former, retentionClass, lastActivityId };
     const remaining = retention.ttlFor(tenantId, record, clock.epochMs());
     const ttlSeconds = remaining === 'expired' ? LAST_SECOND : remaining;

@@ -24,7 +24,13 @@ const CHECK_AT = 8;
 const RANDOM_AT = 12;
 const CHECK_LABEL = 'mailjoin.message-id.v1';
 /** The least step of a counter that changes the microsecond: ceil(65536 / 1000). */
-const COUNTER_PER_MICRO = 66n;
+export const COUNTER_PER_MICRO = 66n;
+
+/**
+ * Events of one conversation from one process lie so far apart at least: two that meet in a row are two timestamps to the
+ * store, and a hold that is written just above the one is still below the other.
+ */
+export const EVENT_STEP = 8n * COUNTER_PER_MICRO;
 
 /** The first 64 bits of an id: what orders ids. */
 export type IdPrefix = bigint;

@@ -11,7 +11,7 @@
  */
 import { eventId } from '../codec/event-id.js';
 import { encodeLogRecord } from '../codec/log-record.js';
-import type { ActivityId } from '../domain/ids.js';
+import { type ActivityId, compareIdAt } from '../domain/ids.js';
 import { ROW_ATTEMPTS_MAX } from '../domain/limits.js';
 import { type MessageRecord, MessageState } from '../domain/message.js';
 import type { Clock, MessageWriter } from '../domain/ports.js';
@@ -165,6 +165,10 @@ async function appendRecall(
 export function recallShown(record: MessageRecord): EventAcknowledgement | undefined {
   const { state, recallEventSeq, lastActivityId } = record;
   if (state !== MessageState.RECALLED || recallEventSeq === undefined || lastActivityId === undefined)
+    return undefined;
+  const { editedAtActivityId } = record;
+  // An edit in the same microsecond may have won some columns: its revision was told to caches, and is above the row's.
+  if (editedAtActivityId !== undefined && compareIdAt(editedAtActivityId, 0, lastActivityId, 0) > 0)
     return undefined;
   return { eventSeq: recallEventSeq, lastActivityId };
 }

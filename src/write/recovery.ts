@@ -12,18 +12,19 @@ import { eventId } from '../codec/event-id.js';
 import { decodeLogRecord, encodeLogRecord, type LogEdit, type LogRecall } from '../codec/log-record.js';
 import { MailjoinError } from '../domain/errors.js';
 import { compareIdAt, equalIdAt } from '../domain/ids.js';
+import { type MessageRecord, RetentionClass } from '../domain/message.js';
 import type { LogEntry, LogPosition, LogReader } from '../domain/write-ports.js';
 import { applyEdit, type EditorOptions, isEditShown } from './edit.js';
-import type { HoldKeeper } from './holds.js';
+import type { HoldKeeper, LiftedClass } from './holds.js';
 import { applyRecall, type RecallerOptions, recallShown } from './recall.js';
-import { isHeldInPart, type MessageTarget, type ReadRow, readRow } from './row-change.js';
+import { isHeldInPart, isLiftedInPart, type MessageTarget, type ReadRow, readRow } from './row-change.js';
 
 export interface RecoveryOptions {
   readonly messages: RecallerOptions['messages'] & EditorOptions['messages'];
   readonly writes: RecallerOptions['writes'] & CheckpointPorts;
   readonly outbox: RecallerOptions['outbox'];
   readonly heads: RecallerOptions['heads'];
-  readonly holds: Pick<HoldKeeper, 'placeHold'>;
+  readonly holds: Pick<HoldKeeper, 'placeHold' | 'liftHold'>;
   readonly clock: RecallerOptions['clock'];
   readonly log: Pick<LogReader, 'ends' | 'read'>;
   /** Names the checkpoint; runs of one log share one. */
@@ -69,6 +70,13 @@ export async function recover(options: RecoveryOptions, signal: AbortSignal): Pr
     absent: 0,
     undecodable: 0,
   };
+  let isHeadLeft = false;
+  const revise: RecallerOptions['heads']['revise'] = async (revision) => {
+    const isTold = await options.heads.revise(revision);
+    isHeadLeft ||= !isTold;
+    return isTold;
+  };
+  const watched = { ...options, heads: { revise } };
   // In this order, so that a checkpoint lies beyond the ends only where the log was made anew: then it is read whole.
   const reached = parseCheckpoint(await writes.loadCheckpoint(name));
   const until = await log.ends();
@@ -83,12 +91,14 @@ export async function recover(options: RecoveryOptions, signal: AbortSignal): Pr
     onEntries: async (entries) => {
       for (const entry of entries) {
         counts.records++;
-        await recoverEntry(options, entry, counts);
+        await recoverEntry(watched, entry, counts);
         reached.set(entry.partition, entry.offset + 1n);
       }
-      await writes.saveCheckpoint(name, formatCheckpoint(reached));
+      // The rows behind a head that could not be written do not wait for it; the next run repeats them, and the head.
+      if (!isHeadLeft) await writes.saveCheckpoint(name, formatCheckpoint(reached));
     },
   });
+  if (isHeadLeft) throw new MailjoinError('STORE_UNAVAILABLE', 'a head still shows what was recalled');
   return counts;
 }
 
@@ -125,15 +135,7 @@ async function recoverRecall(
     : await applyRecall(options, target, row, event, async () => undefined);
   // The head may have missed it, too (D12); where it is not the last message's this changes nothing.
   const { createdAtMs: keyAtMs, senderId } = row.record;
-  const isTold = await options.heads.revise({
-    ...target,
-    senderId,
-    lastActivityId,
-    preview: undefined,
-    keyAtMs,
-  });
-  // Beyond the checkpoint nobody would look at it again, and the process may end before its next attempt.
-  if (!isTold) throw new MailjoinError('STORE_UNAVAILABLE', 'a head still shows what was recalled');
+  await options.heads.revise({ ...target, senderId, lastActivityId, preview: undefined, keyAtMs });
   return isShown ? 'shown' : 'applied';
 }
 
@@ -175,17 +177,23 @@ async function recallAgain(options: RecoveryOptions, target: MessageTarget, row:
 
 /**
  * The event's row. Where a hold was placed while the event was written, and its writer ended before it read that, the
- * event's columns still expire and would take the held row with them: so the hold is placed once more, whole (D20).
+ * event's columns still expire and would take the held row with them: so the hold is placed once more, whole (D20). Where
+ * it was lifted meanwhile, they would never expire: so it is lifted once more.
  */
 async function readWholeRow(
   { writes, clock, holds }: RecoveryOptions,
   target: MessageTarget,
 ): Promise<ReadRow | undefined> {
   const row = await readRow(writes, clock, target);
-  if (row === undefined || !isHeldInPart(row.record)) return row;
-  if (!equalIdAt(row.record.messageId, 0, target.messageId, 0)) return row;
-  await holds.placeHold(target);
+  if (row === undefined || !equalIdAt(row.record.messageId, 0, target.messageId, 0)) return row;
+  if (isHeldInPart(row.record)) await holds.placeHold(target);
+  else if (isLiftedInPart(row.record)) await holds.liftHold(target, liftedClassOf(row.record));
+  else return row;
   return readRow(writes, clock, target);
+}
+
+function liftedClassOf({ retentionClass = RetentionClass.DEFAULT }: MessageRecord): LiftedClass {
+  return retentionClass as LiftedClass; // it is lifted: isLiftedInPart
 }
 
 function targetOf({ tenantId, conversationId, target }: LogRecall | LogEdit): MessageTarget {

@@ -90,6 +90,11 @@ export function isHeldInPart(record: MessageRecord): boolean {
   return record.retentionClass === RetentionClass.COMPLIANCE_HOLD && record.ttlSeconds !== undefined;
 }
 
+/** No hold, and yet columns that do not expire: a change met the hold's lifting, and its writer ended before it read that. */
+export function isLiftedInPart(record: MessageRecord): boolean {
+  return record.retentionClass !== RetentionClass.COMPLIANCE_HOLD && record.lastsInPart === true;
+}
+
 export function contended(): MailjoinError {
   return new MailjoinError('STORE_UNAVAILABLE', 'others keep changing the same row');
 }

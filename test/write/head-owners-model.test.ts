@@ -1,7 +1,8 @@
 /**
  * Processes that write one conversation's head without knowing of each other (D2, R5.2, D12): whatever the order in which
  * their statements reach the store, and whenever each learns of it, the head ends at the highest message, with its last
- * revision. The store is real; each of its calls waits a drawn number of the loop's turns before it and after it.
+ * revision. The store is real; each of its calls waits a drawn number of the loop's turns before it and after it. In half
+ * of the rounds one process's calls do not wait, so that it does much between two calls of the others.
  */
 import { describe, expect, it } from 'vitest';
 import type { ActivityId } from '../../src/domain/ids.js';
@@ -66,8 +67,8 @@ describe('owners of one head', () => {
   }, async () => {
     const random = seeded('owners of one head');
     const process = await writingProcess();
-    const owner = (callsMax: number): HeadWriter => {
-      const store = delayed(process.opened.writes, () => random.below(TURNS_MAX), callsMax);
+    const owner = (callsMax: number, turnsMax = TURNS_MAX): HeadWriter => {
+      const store = delayed(process.opened.writes, () => random.below(turnsMax), callsMax);
       return new HeadWriter({
         store,
         epochs: new CountedEpochs(store, process.clock),
@@ -80,7 +81,10 @@ describe('owners of one head', () => {
     for (let round = 0; round < ROUNDS; round++) {
       const where = chat();
       const { messages, last, recall } = drawRound(random, where, BigInt(process.clock.ms));
-      const owners = Array.from({ length: OWNERS }, () => owner(Number.POSITIVE_INFINITY));
+      const favoured = random.below(2 * OWNERS);
+      const owners = Array.from({ length: OWNERS }, (_, index) =>
+        owner(Number.POSITIVE_INFINITY, index === favoured ? 1 : TURNS_MAX * (favoured < OWNERS ? 5 : 1)),
+      );
       // Gone after a drawn number of calls: between a claim and its write, too.
       owner(random.below(6)).update({ ...last, seq: 0n, messageId: message() });
       const drawn = (): HeadWriter => owners[random.below(OWNERS)] as HeadWriter;
