@@ -1,6 +1,7 @@
 /**
- * Opens the stores on a keyspace that must be ready: connected, its tables there, its W ours (D11). A process that
- * cannot work is refused here, before it serves anything: SCHEMA_MISSING, BUCKET_WIDTH, CONFIG_INVALID, STORE_*.
+ * Opens the stores on a keyspace that must be ready: connected, its tables there and without a TTL of their own (R2.1),
+ * its W ours (D11). A process that cannot work is refused here, before it serves anything: SCHEMA_MISSING,
+ * SCHEMA_MISMATCH, BUCKET_WIDTH, CONFIG_INVALID, STORE_*.
  */
 import { MailjoinError } from '../domain/errors.js';
 import type { Clock } from '../domain/ports.js';
@@ -29,12 +30,21 @@ export interface CqlStores {
   readonly buckets: CqlBucketReader;
 }
 
+/** SCHEMA_MISSING, or SCHEMA_MISMATCH: a look at system_schema, once at the start. `schema verify` compares all of it. */
 async function requireTables(session: CqlSession, keyspace: string): Promise<void> {
-  const live = new Set((await liveTables(session, keyspace)).map((table) => table.name));
+  const live = new Map((await liveTables(session, keyspace)).map((table) => [table.name, table]));
   if (live.size === 0) throw new MailjoinError('SCHEMA_MISSING', `keyspace ${keyspace}`);
   const missing = TABLES.filter((table) => !live.has(table.name)).map((table) => table.name);
   if (missing.length > 0) {
     throw new MailjoinError('SCHEMA_MISSING', `keyspace ${keyspace}, ${missing.join(', ')}`);
+  }
+  for (const { name, defaultTimeToLive } of TABLES) {
+    const found = live.get(name)?.defaultTimeToLive;
+    // S-5, R2.1: what is written without a TTL must stay, a row under a hold as much as a data key. client_dedup has a
+    // TTL, whose length loses nothing that must stay.
+    if (defaultTimeToLive !== 0 || found === 0) continue;
+    const where = `keyspace ${keyspace}, ${name}: default_time_to_live is ${found}, not 0`;
+    throw new MailjoinError('SCHEMA_MISMATCH', `${where}, so rows that must stay would expire (S-5)`);
   }
 }
 

@@ -103,6 +103,29 @@ describeWithCassandra('schema', (server) => {
     ]);
   });
 
+  // What is written to stay must stay: holds (R2.1), what leads to them, and the keys that open them.
+  it.each(['message_record', 'message_index', 'mailjoin_dek'])(
+    'S-5 a table TTL on %s is refused when the stores are opened',
+    async (table) => {
+      undo = () => live.run(`ALTER TABLE ks.${table} WITH default_time_to_live = 0`);
+      await live.run(`ALTER TABLE ks.${table} WITH default_time_to_live = 2592000`);
+      const error: unknown = await live.open().catch((reason: unknown) => reason);
+      expect(error).toMatchObject({
+        code: 'SCHEMA_MISMATCH',
+        retryable: false,
+        message: expect.stringContaining(`${table}: default_time_to_live is 2592000, not 0`),
+      });
+      await undo();
+      await expect(live.open()).resolves.toBeDefined();
+    },
+  );
+
+  it('one of client_dedup that was made longer is none of that', async () => {
+    undo = () => live.run('ALTER TABLE ks.client_dedup WITH default_time_to_live = 7200');
+    await live.run('ALTER TABLE ks.client_dedup WITH default_time_to_live = 86400');
+    await expect(live.open()).resolves.toBeDefined();
+  });
+
   it('R2 tells another key, order, type and compaction of a table made by hand', async () => {
     undo = async () => {
       await live.run('DROP TABLE ks.message_reaction_summary');
