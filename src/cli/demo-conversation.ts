@@ -1,6 +1,7 @@
 /** Makes one conversation of the demo: its seqs with their holes, its keys, and its messages one after the other. */
+import { CONVERSATION_SCOPE, conversationKeyId } from '../crypto/conversation-key.js';
 import type { ActivityId, ConversationId, MessageId, TenantId, UserId } from '../domain/ids.js';
-import { activityIdOf, conversationIdOf, formatUuid, messageIdOf, userIdOf } from '../domain/ids.js';
+import { activityIdOf, conversationIdOf, messageIdOf, userIdOf } from '../domain/ids.js';
 import {
   type DekId,
   type MessageRecord,
@@ -70,7 +71,7 @@ export function demoConversation(
     nextEventSeq: (seqs.at(-1) ?? plan.firstSeq) + 1n,
   };
   const versions = random.chance(0.15) ? 2 : 1;
-  const dekIds = Array.from({ length: versions }, (_, i) => dekIdOf(conversationId, i + 1));
+  const dekIds = Array.from({ length: versions }, (_, i) => dekIdOf(plan.tenantId, conversationId, i + 1));
   let createdAtMs = nowEpochMs - random.between(DAY_MS / 24, 6 * DAY_MS);
   const stepMs = Math.max(1, Math.floor((nowEpochMs - createdAtMs) / (seqs.length + 1)));
   const messages = seqs.map((seq, index) => {
@@ -95,8 +96,8 @@ function seqsOf(random: DemoRandom, plan: ConversationPlan): bigint[] {
   return seqs;
 }
 
-function dekIdOf(conversationId: ConversationId, version: number): DekId {
-  return { scope: 'conversation', id: formatUuid(conversationId), version };
+function dekIdOf(tenantId: TenantId, conversationId: ConversationId, version: number): DekId {
+  return { scope: CONVERSATION_SCOPE, id: conversationKeyId(tenantId, conversationId), version };
 }
 
 function demoMessage(

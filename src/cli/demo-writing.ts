@@ -5,7 +5,8 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { MailjoinClient } from '../client/index.js';
-import { conversationIdOf, formatUuid, tenantIdOf, type UserId, userIdOf } from '../domain/ids.js';
+import { CONVERSATION_SCOPE, conversationKeyId } from '../crypto/conversation-key.js';
+import { conversationIdOf, tenantIdOf, type UserId, userIdOf } from '../domain/ids.js';
 import type { Acknowledgement } from '../write/commit.js';
 import type { MessageToCommit } from '../write/message-to-commit.js';
 import type { MessageTarget } from '../write/row-change.js';
@@ -161,7 +162,8 @@ class MessageLife {
     const message = this.#message(SECRET_TEXT);
     const target = await this.#commit(message, SECRET_TEXT);
     const write = async () => {
-      await this.#destroyKey({ scope: 'conversation', id: formatUuid(message.conversationId), version: 1 });
+      const id = conversationKeyId(message.tenantId, message.conversationId);
+      await this.#destroyKey({ scope: CONVERSATION_SCOPE, id, version: 1 });
       return { target, acknowledged: 'its key is destroyed', floor: undefined };
     };
     await this.#step('destroy the key', write, { result: 'ERASED' });

@@ -22,6 +22,7 @@ import { flagOf, type SettingName } from './settings.js';
 import { loadKek, openExistingStores, openStores, type Stores } from './stores.js';
 import { systemClock } from './system-clock.js';
 import { textTable } from './text-table.js';
+import { existingKeyId, typedKeyId } from './typed-key-id.js';
 import { UsageError } from './usage-error.js';
 import { visibleText } from './visible-text.js';
 
@@ -53,11 +54,7 @@ export const keysCommands: readonly Command[] = [
     summary: 'Make version 1 of a new data key.',
     settings: [...STORE_SETTINGS, 'kekFile'],
     options: [JSON_OPTION],
-    run: (invocation) =>
-      withKeys(invocation, 'make', async (keys, [scope = '', id = '']) => {
-        printDekId(invocation, 'created', await keys.create(scope, id));
-        return ExitCode.OK;
-      }),
+    run: (invocation) => makeKey(invocation, 'make', 'created', (keys, scope, id) => keys.create(scope, id)),
   },
   {
     name: 'keys list',
@@ -70,7 +67,8 @@ export const keysCommands: readonly Command[] = [
     run: (invocation) =>
       withKeys(invocation, 'look', async (keys, [scope, id]) => {
         const found: KeyInfo[] = [];
-        for await (const key of keys.list(scope, id)) found.push(key);
+        const known = scope === undefined || id === undefined ? id : await existingKeyId(keys, scope, id);
+        for await (const key of keys.list(scope, known)) found.push(key);
         printKeys(invocation, found);
         return ExitCode.OK;
       }),
@@ -83,11 +81,7 @@ export const keysCommands: readonly Command[] = [
     summary: 'Make the next version of a data key.',
     settings: [...STORE_SETTINGS, 'kekFile'],
     options: [JSON_OPTION],
-    run: (invocation) =>
-      withKeys(invocation, 'wrap', async (keys, [scope = '', id = '']) => {
-        printDekId(invocation, 'rotated', await keys.rotate(scope, id));
-        return ExitCode.OK;
-      }),
+    run: (invocation) => makeKey(invocation, 'wrap', 'rotated', (keys, scope, id) => keys.rotate(scope, id)),
   },
   {
     name: 'keys destroy',
@@ -108,17 +102,32 @@ async function init({ settings: { kekFile }, print }: Invocation): Promise<ExitC
   return ExitCode.OK;
 }
 
+async function makeKey(
+  invocation: Invocation,
+  purpose: Purpose,
+  what: string,
+  make: (keys: KeyAdmin, scope: string, id: string) => Promise<DekId>,
+): Promise<ExitCode> {
+  const [scope = '', typed = ''] = invocation.operands;
+  const id = typedKeyId(scope, typed);
+  return withKeys(invocation, purpose, async (keys) => {
+    printDekId(invocation, what, await make(keys, scope, id));
+    return ExitCode.OK;
+  });
+}
+
 async function destroy(invocation: Invocation): Promise<ExitCode> {
   const [scope = '', id = '', versionText = ''] = invocation.operands;
   const version = /^[1-9][0-9]{0,9}$/.test(versionText) ? Number(versionText) : Number.NaN;
   if (!isKeyVersion(version)) {
     throw new UsageError(`VERSION must be a whole number from 1 to ${KEY_VERSION_MAX}`);
   }
-  const dekId = { scope, id, version };
   if (!invocation.options.has(YES_OPTION.flag)) {
-    throw new UsageError(`what ${nameOf(dekId)} sealed would be lost for ever; say --yes to go on`);
+    const name = nameOf({ scope, id, version });
+    throw new UsageError(`what ${name} sealed would be lost for ever; say --yes to go on`);
   }
   return withKeys(invocation, 'look', async (keys, _, stores) => {
+    const dekId = { scope, id: await existingKeyId(keys, scope, id), version };
     await destroyTold(invocation, keys, stores, dekId);
     printDekId(invocation, 'destroyed', dekId);
     return ExitCode.OK;

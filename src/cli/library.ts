@@ -18,6 +18,7 @@ import { SETTING_NAMES, type SettingName, type Settings, settingOf } from './set
 import type { Problem } from './settings-error.js';
 import { didYouMean } from './suggestion.js';
 
+export { conversationKeyId } from '../crypto/conversation-key.js';
 export type { Log } from '../server/log.js';
 export * from '../write/index.js';
 export { toConversationId, toMessageId, toTenantId, toUserId } from './caller-ids.js';

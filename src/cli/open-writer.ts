@@ -29,7 +29,10 @@ export interface OpenedWriter {
   readonly log: Outbox & LogReader;
   readonly keys: KeyAdmin;
   readonly metrics: WriteMetrics;
-  /** Destroys a data key for ever and tells those who follow the log. KEY_UNKNOWN, or STORE_*. */
+  /**
+   * Destroys a data key for ever and tells those who follow the log. KEY_UNKNOWN, or STORE_*. A conversation's has scope
+   * "conversation" and the id that conversationKeyId() gives.
+   */
   destroyKey(dekId: DekId): Promise<void>;
   /** Waits for heads that are not written yet at most so long, then closes everything; resolves to the heads left. */
   close(withinMs: number): Promise<number>;

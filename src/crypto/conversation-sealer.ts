@@ -1,23 +1,24 @@
 /**
- * Seals what writers commit (R6.1): the Sealer on the key store and the keyring. A conversation's data key is the one
- * of scope "conversation" whose id is the conversation's uuid; the first message makes its first version.
+ * Seals what writers commit (R6.1): the Sealer on the key store and the keyring. A conversation of a tenant has a data key
+ * of its own (conversation-key.ts); the first message makes its first version.
  *
  * Versions of a conversation are remembered for a while, so a rotation is used that much later, by everybody; which
  * version is current at a time never depends on who asks, or when. Opened keys are asked of the keyring for each seal and
- * their copies zeroed. Fails with KEY_DESTROYED, KEY_UNKNOWN, KEY_UNAVAILABLE or STORE_UNAVAILABLE.
+ * their copies zeroed. Fails with KEY_DESTROYED, KEY_UNKNOWN, KEY_FILE, KEY_UNAVAILABLE or STORE_*: where the keyring tells
+ * why it has no key, with that reason.
  */
 import { LRUCache } from 'lru-cache';
 import { MailjoinError } from '../domain/errors.js';
-import { type ConversationId, formatUuid, type TenantId } from '../domain/ids.js';
+import type { ConversationId, TenantId } from '../domain/ids.js';
 import { DEK_CACHE_ENTRIES_MAX, DEK_CACHE_TTL_MS_DEFAULT, KEY_SETTLE_MS } from '../domain/limits.js';
 import type { Coordinates, DekId } from '../domain/message.js';
 import type { Clock, Keyring } from '../domain/ports.js';
 import type { Sealer } from '../domain/sealing.js';
+import { CONVERSATION_SCOPE, conversationKeyId } from './conversation-key.js';
 import type { KeyAdmin } from './key-admin.js';
 import { type SealPlace, sealPayload } from './payload.js';
 import { sealPreview } from './preview.js';
 
-const SCOPE = 'conversation';
 export interface ConversationSealerOptions {
   readonly keys: Pick<KeyAdmin, 'create' | 'list'>;
   readonly keyring: Pick<Keyring, 'resolve'>;
@@ -46,8 +47,8 @@ export class ConversationSealer implements Sealer {
   }
 
   /** See Sealer.keyAt. Destroyed versions count: what was sealed under one then is not sealed under another now. */
-  async keyAt(_tenantId: TenantId, conversationId: ConversationId, epochMs: number): Promise<DekId> {
-    const id = formatUuid(conversationId);
+  async keyAt(tenantId: TenantId, conversationId: ConversationId, epochMs: number): Promise<DekId> {
+    const id = conversationKeyId(tenantId, conversationId);
     const versions = this.#versions.get(id) ?? (await this.#load(id));
     let current = versions[0] as KeyVersion;
     for (const version of versions) {
@@ -69,7 +70,7 @@ export class ConversationSealer implements Sealer {
     let versions = await this.#list(id);
     if (versions.length === 0) {
       try {
-        await this.#keys.create(SCOPE, id);
+        await this.#keys.create(CONVERSATION_SCOPE, id);
       } catch (error) {
         // Another process made it meanwhile.
         if (!(error instanceof MailjoinError && error.code === 'KEY_EXISTS')) throw error;
@@ -83,7 +84,7 @@ export class ConversationSealer implements Sealer {
 
   async #list(id: string): Promise<readonly KeyVersion[]> {
     const versions: KeyVersion[] = [];
-    for await (const { dekId, createdAtEpochMs } of this.#keys.list(SCOPE, id)) {
+    for await (const { dekId, createdAtEpochMs } of this.#keys.list(CONVERSATION_SCOPE, id)) {
       versions.push({ dekId, createdAtEpochMs });
     }
     return versions.sort((a, b) => a.dekId.version - b.dekId.version);
@@ -100,6 +101,8 @@ export class ConversationSealer implements Sealer {
     }
     if (answer?.status === 'destroyed') throw new MailjoinError('KEY_DESTROYED');
     if (answer?.status === 'unknown') throw new MailjoinError('KEY_UNKNOWN');
+    // Its own code says whether asking again can help: a store that is late, or a key that no repetition opens.
+    if (answer?.cause instanceof MailjoinError) throw answer.cause;
     throw new MailjoinError('KEY_UNAVAILABLE', undefined, { cause: answer?.cause });
   }
 }

@@ -1,6 +1,6 @@
 /**
  * The port through which writers seal (R6.1, D10, D23): which data key a conversation's content goes under, and the
- * sealed bytes. Fails with KEY_UNKNOWN, KEY_DESTROYED, KEY_UNAVAILABLE or STORE_UNAVAILABLE. Plaintext is neither kept
+ * sealed bytes. Fails with KEY_UNKNOWN, KEY_DESTROYED, KEY_FILE, KEY_UNAVAILABLE or STORE_*. Plaintext is neither kept
  * nor changed.
  */
 import type { ConversationId, TenantId } from './ids.js';

@@ -1,7 +1,14 @@
 /** `mailjoin/store`: what openWriter refuses, and that what it opened is closed again. */
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openWriter, toConversationId, toMessageId, toTenantId, toUserId } from '../../src/cli/library.js';
+import {
+  conversationKeyId,
+  openWriter,
+  toConversationId,
+  toMessageId,
+  toTenantId,
+  toUserId,
+} from '../../src/cli/library.js';
 import type { Settings } from '../../src/cli/settings.js';
 import { SILENT_LOG } from '../../src/server/log.js';
 import { temporaryDirectory } from '../server/server-fixture.js';
@@ -51,7 +58,8 @@ it('B37: after a key was destroyed nothing more is sealed under it', async () =>
     payload: Buffer.from('x'),
   };
   await opened.writer.commit({ ...message, clientMessageId: '1' });
-  const id = '07070707-0707-0707-0707-070707070707';
+  const id = conversationKeyId(message.tenantId, message.conversationId);
+  expect(id).toBe('00112233-4455-6677-8899-aabbccddeeff/07070707-0707-0707-0707-070707070707');
   await opened.destroyKey({ scope: 'conversation', id, version: 1 });
   const after = opened.writer.commit({ ...message, clientMessageId: '2' });
   await expect(after).rejects.toMatchObject({ code: 'KEY_DESTROYED' });

@@ -98,7 +98,8 @@ describeWithCassandra('writing on Cassandra', (cassandra) => {
       const row = (await program(['commit', '--json'], messageJson({ conversation_id }))).rows[0] as Row;
       const target = targetOf(row);
       expect((await resultOf(sidecar.client, target))[0]).toBe('OK');
-      const destroyed = await program(['keys', 'destroy', 'conversation', conversation_id, '1', '--yes']);
+      const id = `${TENANT}/${conversation_id}`;
+      const destroyed = await program(['keys', 'destroy', 'conversation', id, '1', '--yes']);
       expect([destroyed.exitCode, destroyed.errors]).toEqual([0, '']);
       await until(async () => (await resultOf(sidecar.client, target))[0] === 'ERASED');
     }, 120_000);

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { conversationKeyId, parseConversationKeyId } from '../../src/crypto/conversation-key.js';
 import { ConversationSealer } from '../../src/crypto/conversation-sealer.js';
 import { DekCache } from '../../src/crypto/dek-cache.js';
 import { KeyAdmin } from '../../src/crypto/key-admin.js';
@@ -13,6 +14,8 @@ import type { Keyring } from '../../src/domain/ports.js';
 import { openFor, SetClock, temporaryDirectory } from '../embedded/embedded-fixtures.js';
 import { conversation, somewhere, tenant } from '../stores/fixtures.js';
 
+const UUID = '00112233-4455-6677-8899-aabbccddeeff';
+
 async function sealing() {
   const clock = new SetClock();
   const { keys: store } = await openFor(temporaryDirectory(), clock);
@@ -22,6 +25,27 @@ async function sealing() {
   const another = () => new ConversationSealer({ keys, keyring, clock });
   return { clock, keys, keyring, another, sealer: another() };
 }
+
+describe('a conversation’s key_id', () => {
+  it.each([
+    '',
+    'x',
+    '/',
+    '0'.repeat(36),
+    `${UUID}`,
+    `${UUID}/`,
+    `/${UUID}`,
+    `${UUID}/x`,
+    `${UUID}/${UUID}/${UUID}`,
+  ])('is none: %j', (text) => expect(parseConversationKeyId(text)).toBeUndefined());
+
+  it('is read as it is written, in capitals too', () => {
+    const { tenantId, conversationId } = somewhere();
+    const id = conversationKeyId(tenantId, conversationId);
+    expect(parseConversationKeyId(id)).toBe(id);
+    expect(parseConversationKeyId(id.toUpperCase())).toBe(id);
+  });
+});
 
 describe('ConversationSealer', () => {
   it.each([
@@ -34,6 +58,21 @@ describe('ConversationSealer', () => {
     const sealer = new ConversationSealer({ keys, keyring, clock });
     const dekId = { scope: 's', id: 'i', version: 1 };
     await expect(sealer.sealPayload(somewhere(), dekId, randomBytes(3))).rejects.toMatchObject({ code });
+  });
+
+  it.each([
+    ['KEY_FILE', false],
+    ['STORE_UNAVAILABLE', true],
+  ] as const)('tells why there is no key, and whether asking again can help: %s', async (code, retryable) => {
+    const { keys, clock } = await sealing();
+    const cause = new MailjoinError(code, 'the reason');
+    const keyring: Pick<Keyring, 'resolve'> = { resolve: async () => [{ status: 'failed', cause }] };
+    const sealer = new ConversationSealer({ keys, keyring, clock });
+    const message = expect.stringContaining('the reason');
+    for (const seal of ['sealPayload', 'sealPreview'] as const) {
+      const sealed = sealer[seal](somewhere(), { scope: 's', id: 'i', version: 1 }, randomBytes(3));
+      await expect(sealed).rejects.toMatchObject({ code, retryable, message });
+    }
   });
 
   it('passes on that the key store fails, and remembers nothing of it', async () => {
@@ -59,11 +98,38 @@ describe('ConversationSealer', () => {
   it('makes a conversation’s first key once, however many ask', async () => {
     const { sealer, keys, clock, keyring } = await sealing();
     const other = new ConversationSealer({ keys, keyring, clock });
-    const conversationId = conversation();
-    const asked = [sealer, other, sealer, other].map((one) => one.keyAt(tenant(), conversationId, clock.ms));
+    const { tenantId, conversationId } = somewhere();
+    const asked = [sealer, other, sealer, other].map((one) => one.keyAt(tenantId, conversationId, clock.ms));
+    const id = `${formatUuid(tenantId)}/${formatUuid(conversationId)}`;
     for (const dekId of await Promise.all(asked)) {
-      expect(dekId).toEqual({ scope: 'conversation', id: formatUuid(conversationId), version: 1 });
+      expect(dekId).toEqual({ scope: 'conversation', id, version: 1 });
     }
+  });
+
+  it('B42: the same conversation of two tenants has two keys, and the versions of neither count for the other', async () => {
+    const { sealer, keys, clock } = await sealing();
+    const [{ tenantId, conversationId }, other] = [somewhere(), tenant()];
+    const mine = await sealer.keyAt(tenantId, conversationId, clock.ms);
+    const theirs = await sealer.keyAt(other, conversationId, clock.ms);
+    expect(theirs).not.toEqual(mine);
+    await keys.rotate(mine.scope, mine.id);
+    clock.ms += KEY_SETTLE_MS + DEK_CACHE_TTL_MS_DEFAULT + 1;
+    expect(await sealer.keyAt(tenantId, conversationId, clock.ms)).toEqual({ ...mine, version: 2 });
+    expect(await sealer.keyAt(other, conversationId, clock.ms)).toEqual(theirs);
+  });
+
+  it('B42 B37: destroying the key of one tenant’s conversation leaves the other tenant’s', async () => {
+    const { sealer, keys, keyring, clock } = await sealing();
+    const [where, other] = [somewhere(), tenant()];
+    const mine = await sealer.keyAt(where.tenantId, where.conversationId, clock.ms);
+    const theirs = await sealer.keyAt(other, where.conversationId, clock.ms);
+    await keys.destroy(mine);
+    const statuses = (await keyring.resolve([mine, theirs])).map(({ status }) => status);
+    expect(statuses).toEqual(['destroyed', 'ok']);
+    await expect(sealer.sealPayload(where, mine, randomBytes(3))).rejects.toMatchObject({
+      code: 'KEY_DESTROYED',
+    });
+    await sealer.sealPayload({ ...where, tenantId: other }, theirs, randomBytes(3));
   });
 
   it('names the version that was current at a time, also once it is destroyed, and after a rotation that was', async () => {

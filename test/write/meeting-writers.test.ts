@@ -1,7 +1,8 @@
 // Writers that meet at their worst moments: retries beside a rotation, take-overs at once, holds under dying events.
 import { describe, expect, it } from 'vitest';
 import { Archiver } from '../../src/archive/archiver.js';
-import { formatUuid, type MessageId } from '../../src/domain/ids.js';
+import { conversationKeyId } from '../../src/crypto/conversation-key.js';
+import type { MessageId } from '../../src/domain/ids.js';
 import { MessageState, RetentionClass } from '../../src/domain/message.js';
 import type { WriteStore } from '../../src/domain/write-ports.js';
 import { CountedEpochs } from '../../src/write/head-epochs.js';
@@ -50,7 +51,7 @@ async function besideRotation(record: 'sync' | 'archive') {
   const where = chat();
   await first.writer.commit(messageIn(where));
   first.clock.ms += 1000;
-  await second.keys.rotate('conversation', formatUuid(where.conversationId));
+  await second.keys.rotate('conversation', conversationKeyId(where.tenantId, where.conversationId));
   first.clock.ms += 1000;
   return { first, second, where, given: messageIn(where, { payload: bytes('hello') }) };
 }
