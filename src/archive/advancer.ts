@@ -5,8 +5,9 @@
  *
  * A seq that is absent is gone only when it has had time to arrive: with `record = archive` it may still wait in the
  * log, and a commit may be under way. Since E cannot be moved back, such a seq would be hidden for ever. So absence
- * counts only for seqs that are older than the settling time, which must be longer than an archiver's lag: seqs are
- * handed out in order, so those below a row, or below H, are at least as old as it is.
+ * counts only for seqs that are older than the settling time, which must be longer than an archiver's lag, and than a
+ * writer goes on with a window beside another one (SEQ_WINDOW_IDLE_MS): then those below a row, or below H, that are
+ * absent have been handed out before it, or never will be.
  *
  * A run walks the heads in the store's order from its checkpoint, a bounded number of conversations, and reads a bounded
  * number of buckets of each. Where that ends among absent seqs E is advanced that far, so that repeated runs converge.

@@ -30,7 +30,7 @@ export const advanceCommand: Command = {
     {
       flag: 'settle-seconds',
       placeholder: 'n',
-      meaning: `How old an absent seq must be to count as gone; longer than an archiver is ever behind. Default: ${ADVANCE_SETTLE_MS_DEFAULT / 1000}.`,
+      meaning: `How old an absent seq must be to count as gone; longer than an archiver is ever behind, and than ten minutes. Default: ${ADVANCE_SETTLE_MS_DEFAULT / 1000}.`,
     },
     JSON_OPTION,
   ],

@@ -73,6 +73,11 @@ export class CqlSequenceStore implements SequenceStore {
     throw new MailjoinError('STORE_UNAVAILABLE', 'others reserve the same conversation without pause');
   }
 
+  async reservedEnd(tenantId: TenantId, conversationId: ConversationId): Promise<bigint | undefined> {
+    const key = [bound(tenantId), bound(conversationId)];
+    return markOf((await this.#session.execute(this.#statements.read, key)).rows)?.nextSeq;
+  }
+
   async #move(
     key: readonly CqlValue[],
     from: ReservedWindows | undefined,

@@ -223,6 +223,8 @@ export const WARM_CHANGED_MAX = 100_000;
 
 /** Seqs that a writer reserves at once: one bucket's worth; what a crash leaves of them is a hole. */
 export const SEQ_WINDOW = BUCKET_WIDTH;
+/** A window from which no seq was taken for so long goes on only if nobody has reserved one above it. */
+export const SEQ_WINDOW_IDLE_MS = 300_000;
 /** Conversations whose windows a writer keeps; the least recently used leaves a hole. */
 export const ALLOCATOR_CONVERSATIONS_MAX = 100_000;
 /** Messages of one conversation that wait for a window; beyond it → OVERLOADED (503). */
@@ -330,6 +332,8 @@ assert(BATCHES_PUSH_RESERVE < BATCHES_MAX);
 assert(HISTORY_LIMIT_MAX < HISTORY_READ_ROWS_MAX && HISTORY_READ_ROWS_MAX <= PARTITION_ROWS_MAX);
 assert(REACTORS_LIMIT_MAX < REACTOR_READ_ROWS && REACTOR_READ_ROWS < REACTOR_ROWS_MAX);
 assert(LOOKUPS_MAX < BATCHES_MAX - BATCHES_PUSH_RESERVE);
+// A window may be gone on with so long after a seq of it was taken, and a commit lasts: absence must not count by then.
+assert(2 * SEQ_WINDOW_IDLE_MS < ADVANCE_SETTLE_MS_DEFAULT);
 // A page's rows may come to be cached until its deadline: the floors that keep old ones out last as long.
 assert(FLOOR_AGE_MS_MAX_DEFAULT >= DEADLINE_MS_MAX);
 assert(HISTORY_EMPTY_ABOVE_HEAD < HISTORY_MAX_EMPTY_BUCKET_SCAN);

@@ -95,6 +95,8 @@ export interface SequenceStore {
     count: number,
     nowEpochMs: bigint,
   ): Promise<SeqWindow>;
+  /** Where the windows reserved so far end: the next one begins there or above; undefined = none was reserved. */
+  reservedEnd(tenantId: TenantId, conversationId: ConversationId): Promise<bigint | undefined>;
 }
 
 /** One row of message_reaction. */

@@ -34,6 +34,12 @@ export class EmbeddedSequenceStore implements SequenceStore {
       return window;
     });
   }
+
+  async reservedEnd(tenantId: TenantId, conversationId: ConversationId): Promise<bigint | undefined> {
+    const key = conversationKey(tenantId, conversationId);
+    const stored = this.#environment.read(() => this.#environment.sequences.get(key));
+    return stored && decodeMark(stored).nextSeq;
+  }
 }
 
 function decodeMark(bytes: Uint8Array): ReservedWindows {

@@ -92,6 +92,10 @@ export class EmbeddedWriteStore implements WriteStore {
     return this.#sequences.reserveWindow(tenantId, conversationId, count, nowEpochMs);
   }
 
+  reservedEnd(tenantId: TenantId, conversationId: ConversationId): Promise<bigint | undefined> {
+    return this.#sequences.reservedEnd(tenantId, conversationId);
+  }
+
   putReaction(where: Coordinates, reaction: Reaction): Promise<void> {
     return this.#reactions.putReaction(where, reaction);
   }

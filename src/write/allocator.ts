@@ -4,10 +4,13 @@
  * It reserves windows of 4,096 seqs per conversation in the store and hands them out from memory. The next window is
  * reserved while the last quarter of the current one lasts, so a commit rarely waits; one reservation per conversation
  * is under way at a time. What a crash, a stop or an eviction leaves of a window is a hole; nothing is handed out twice.
+ * A window that was left alone for a while, in which another process has reserved one above it, is a hole, too: what
+ * came out of it now would stand before messages that are much older, or below E (R3.5), where nobody sees it.
  * Seq, message_id and last_activity_id of one message are assigned in one synchronous step: ids rise with the seqs,
  * also where the clock is set back or another owner's clock was ahead. Owned by one thread. Fails with what
  * SequenceStore fails with, with OVERLOADED when too many wait, with STORE_CORRUPT for a window that was used before.
  */
+import { strict as assert } from 'node:assert';
 import { LRUCache } from 'lru-cache';
 import { MailjoinError } from '../domain/errors.js';
 import {
@@ -17,7 +20,12 @@ import {
   type MessageId,
   type TenantId,
 } from '../domain/ids.js';
-import { ALLOCATION_WAITERS_MAX, ALLOCATOR_CONVERSATIONS_MAX, SEQ_WINDOW } from '../domain/limits.js';
+import {
+  ALLOCATION_WAITERS_MAX,
+  ALLOCATOR_CONVERSATIONS_MAX,
+  SEQ_WINDOW,
+  SEQ_WINDOW_IDLE_MS,
+} from '../domain/limits.js';
 import type { Clock } from '../domain/ports.js';
 import { assertSeq } from '../domain/seq.js';
 import type { SequenceStore, SeqWindow } from '../domain/write-ports.js';
@@ -71,6 +79,8 @@ interface Conversation {
   readonly check: number;
   /** Behind the last seq of all windows so far. */
   end: bigint;
+  /** When a seq was taken last, or a window came. */
+  usedAtMs: number;
   /** The next id's prefix lies above it. */
   lastPrefix: IdPrefix;
 }
@@ -136,7 +146,8 @@ export class WindowAllocator implements SequenceAllocator {
   ): Promise<T> {
     const key = idKeyAt(tenantId, 0) + idKeyAt(conversationId, 0);
     const conversation = this.#conversations.get(key);
-    if (conversation !== undefined && left(conversation) > 0n) {
+    if (conversation !== undefined && left(conversation) > 0n && !this.#isIdle(conversation)) {
+      conversation.usedAtMs = this.#clock.epochMs();
       const assigned = assign(conversation, takeSeq(conversation));
       if (left(conversation) <= this.#aheadSeqs) this.#reserve(key, tenantId, conversationId);
       return assigned;
@@ -163,25 +174,56 @@ export class WindowAllocator implements SequenceAllocator {
     if (running !== undefined) return running;
     const waiters: Waiter[] = [];
     this.#flights.set(key, waiters);
-    const nowMs = BigInt(Math.floor(this.#clock.epochMs()));
-    this.#store.reserveWindow(tenantId, conversationId, this.#windowSeqs, nowMs).then(
+    this.#window(key, tenantId, conversationId).then(
       (window) => this.#land(key, tenantId, conversationId, window),
       (error: unknown) => this.#fail(key, error),
     );
     return waiters;
   }
 
+  /** A new window, or undefined when one that was left alone is still the last that anybody reserved. */
+  async #window(
+    key: string,
+    tenantId: TenantId,
+    conversationId: ConversationId,
+  ): Promise<SeqWindow | undefined> {
+    const known = this.#conversations.get(key);
+    if (known !== undefined && left(known) > 0n && this.#isIdle(known)) {
+      const end = await this.#store.reservedEnd(tenantId, conversationId);
+      if (end === known.end) {
+        // Whatever was evicted meanwhile: its seqs are still nobody else's.
+        this.#conversations.set(key, known);
+        return undefined;
+      }
+      known.windows.length = 0;
+    }
+    const nowMs = BigInt(Math.floor(this.#clock.epochMs()));
+    return this.#store.reserveWindow(tenantId, conversationId, this.#windowSeqs, nowMs);
+  }
+
+  #isIdle({ usedAtMs }: Conversation): boolean {
+    return this.#clock.epochMs() - usedAtMs > SEQ_WINDOW_IDLE_MS;
+  }
+
   /** Adds the window and serves the waiters in one tick: nobody else can use it up or evict it before them. */
-  #land(key: string, tenantId: TenantId, conversationId: ConversationId, window: SeqWindow): void {
-    let conversation: Conversation;
+  #land(
+    key: string,
+    tenantId: TenantId,
+    conversationId: ConversationId,
+    window: SeqWindow | undefined,
+  ): void {
+    let conversation: Conversation | undefined;
     try {
-      conversation = this.#add(key, conversationId, window);
+      conversation =
+        window === undefined ? this.#conversations.get(key) : this.#add(key, conversationId, window);
+      assert(conversation !== undefined, 'a conversation whose window goes on is known');
     } catch (error) {
       this.#fail(key, error);
       return;
     }
     const waiters = this.#flights.get(key) ?? [];
     this.#flights.delete(key);
+    conversation.usedAtMs = this.#clock.epochMs();
     for (const waiter of waiters.splice(0, Number(left(conversation)))) waiter.serve(conversation);
     if (waiters.length > 0 || left(conversation) <= this.#aheadSeqs) {
       this.#reserve(key, tenantId, conversationId).push(...waiters);
@@ -205,6 +247,7 @@ export class WindowAllocator implements SequenceAllocator {
       windows: [],
       check: conversationCheck(conversationId),
       end: first,
+      usedAtMs: this.#clock.epochMs(),
       lastPrefix: floor,
     };
     if (first < conversation.end) throw new MailjoinError('STORE_CORRUPT', 'a window was reserved before');

@@ -10,8 +10,10 @@ import type { SequenceStore } from '../domain/write-ports.js';
 
 export interface EpochSource {
   /**
-   * The epoch under which this process may write a head that stands at `above` (undefined = at none). An epoch that is
-   * not higher means that another process owns the conversation now: this one's writes are dropped.
+   * The epoch under which this process may write a head that stands at `above` (undefined = at none). Each call gives a
+   * number that was never given before: a process that has failed, or has forgotten the conversation, asks again, and a
+   * term of leadership would look like another owner's. An epoch that is not higher than `above` means that another
+   * process owns the conversation now: this one's writes are dropped.
    */
   acquire(tenantId: TenantId, conversationId: ConversationId, above: bigint | undefined): Promise<bigint>;
 }
@@ -19,10 +21,10 @@ export interface EpochSource {
 const LABEL = 'mailjoin.head-epochs.v1';
 
 export class CountedEpochs implements EpochSource {
-  readonly #store: SequenceStore;
+  readonly #store: Pick<SequenceStore, 'reserveWindow'>;
   readonly #clock: Pick<Clock, 'epochMs'>;
 
-  constructor(store: SequenceStore, clock: Pick<Clock, 'epochMs'>) {
+  constructor(store: Pick<SequenceStore, 'reserveWindow'>, clock: Pick<Clock, 'epochMs'>) {
     this.#store = store;
     this.#clock = clock;
   }

@@ -45,6 +45,17 @@ export function sequenceContract(opened: Opened): void {
       ]);
     });
 
+    it('tell where they end, to every client', async () => {
+      const { writes, second } = opened();
+      const where = place();
+      const endOf = (store: WriteStore) => store.reservedEnd(where.tenantId, where.conversationId);
+      expect(await endOf(writes)).toBeUndefined();
+      await reserve(writes, where, 4096);
+      expect([await endOf(writes), await endOf(second)]).toEqual([4097n, 4097n]);
+      await reserve(second, where, 3);
+      expect([await endOf(writes), await endOf(second)]).toEqual([4100n, 4100n]);
+    });
+
     it('B10 after a crash inside a window the next one lies beyond all of it: a hole, never a repeat', async () => {
       const { writes, second } = opened();
       const where = place();

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MailjoinError } from '../../src/domain/errors.js';
-import { ALLOCATION_WAITERS_MAX, SEQ_WINDOW } from '../../src/domain/limits.js';
+import { ALLOCATION_WAITERS_MAX, SEQ_WINDOW, SEQ_WINDOW_IDLE_MS } from '../../src/domain/limits.js';
 import { type ReservedWindows, windowAfter } from '../../src/domain/seq-window.js';
 import type { SequenceStore, SeqWindow } from '../../src/domain/write-ports.js';
 import { type AllocatedMessage, WindowAllocator } from '../../src/write/allocator.js';
@@ -25,6 +25,12 @@ class Windows implements SequenceStore {
     this.#marks.set(key, mark);
     this.reserved.push(window);
     return window;
+  }
+
+  async reservedEnd(...[, conversationId]: Parameters<SequenceStore['reservedEnd']>) {
+    await this.gate;
+    if (this.failure !== undefined) throw this.failure;
+    return this.#marks.get(hex(conversationId) as string)?.nextSeq;
   }
 
   startAt(conversationId: Uint8Array, nextSeq: bigint): void {
@@ -101,12 +107,17 @@ describe('WindowAllocator', () => {
 
   it('refuses a window that was handed out before, and one beyond 2^63 (R1.1)', async () => {
     const { tenantId, conversationId } = chat();
-    const repeated = allocatorOn({ reserveWindow: async () => ({ first: 1n, count: 1, idFloorMs: 0n }) });
+    const reservedEnd = async () => undefined;
+    const repeated = allocatorOn({
+      reservedEnd,
+      reserveWindow: async () => ({ first: 1n, count: 1, idFloorMs: 0n }),
+    });
     await repeated.allocateMessage(tenantId, conversationId);
     await expect(repeated.allocateMessage(tenantId, conversationId)).rejects.toMatchObject({
       code: 'STORE_CORRUPT',
     });
     const beyond = allocatorOn({
+      reservedEnd,
       reserveWindow: async () => ({ first: 2n ** 63n - 1n, count: 2, idFloorMs: 0n }),
     });
     await expect(beyond.allocateMessage(tenantId, conversationId)).rejects.toMatchObject({
@@ -162,6 +173,31 @@ describe('WindowAllocator', () => {
     expect(await restarted.allocateMessage(tenantId, conversationId)).toMatchObject({ seq: 4097n });
     await restarted.allocateMessage(tenantId, conversation());
     expect(await restarted.allocateMessage(tenantId, conversationId)).toMatchObject({ seq: 8193n });
+  });
+
+  it('R3.5: goes on with a window that was left alone only if nobody has reserved one above it', async () => {
+    const store = new Windows();
+    const clock = new SetClock();
+    const { tenantId, conversationId } = chat();
+    const allocator = allocatorOn(store, clock);
+    const take = () => allocator.allocateMessage(tenantId, conversationId);
+    const taken = [await take()];
+    clock.ms += SEQ_WINDOW_IDLE_MS + 1;
+    taken.push(...(await Promise.all([take(), take()])));
+    expect(taken.map(({ seq }) => seq)).toEqual([1n, 2n, 3n]);
+    // Another process's window: in use beside it this one goes on, left alone it is a hole.
+    await allocatorOn(store, clock).allocateMessage(tenantId, conversationId);
+    clock.ms += SEQ_WINDOW_IDLE_MS;
+    taken.push(await take());
+    expect(taken.at(-1)?.seq).toBe(4n);
+    clock.ms += SEQ_WINDOW_IDLE_MS + 1;
+    store.failure = new MailjoinError('STORE_UNAVAILABLE');
+    await expect(take()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    store.failure = undefined;
+    taken.push(...(await Promise.all([take(), take()])));
+    expect(taken.slice(-2).map(({ seq }) => seq)).toEqual([8193n, 8194n]);
+    rising(taken);
+    expect(store.reserved).toHaveLength(3);
   });
 
   it('gives an event a revision a millisecond above the row’s, which lies in the future (B14)', async () => {

@@ -3,9 +3,11 @@
  * The store is the real embedded one; calls are held, or fail after they were sent.
  */
 import { expect, it } from 'vitest';
+import { Advancer } from '../../src/archive/advancer.js';
 import { Archiver, type ArchiverOptions } from '../../src/archive/archiver.js';
 import { MailjoinError } from '../../src/domain/errors.js';
 import { compareIdAt } from '../../src/domain/ids.js';
+import { ADVANCE_SETTLE_MS_DEFAULT } from '../../src/domain/limits.js';
 import { effectiveState, MessageState, RetentionClass } from '../../src/domain/message.js';
 import type { MessageStore } from '../../src/domain/ports.js';
 import { Retention } from '../../src/write/retention.js';
@@ -27,6 +29,7 @@ import {
 } from './write-fixtures.js';
 
 const unstopped = (): AbortSignal => new AbortController().signal;
+const HOUR_MS = 3_600_000;
 let groups = 0;
 
 async function archiveAll(
@@ -185,4 +188,29 @@ it('S-5, B15: a commit’s retry logs the message as it was committed, whatever 
   expect(records.map((record) => record.kind === 'message' && record.record)).toMatchObject([
     { retentionClass: RetentionClass.DEFAULT, lastActivityId: Buffer.from(found.messageId) },
   ]);
+});
+
+it('R3.5: what a writer commits after a pause does not lie below E, which another one’s messages have advanced', async () => {
+  const [paused, other] = await twoProcesses();
+  const where = chat();
+  const ephemeral = { retentionClass: RetentionClass.EPHEMERAL_24H };
+  await committed(paused, where, ephemeral);
+  await committed(other, where, ephemeral);
+  paused.clock.ms += 25 * HOUR_MS;
+  const living = await committed(other, where, ephemeral);
+  await other.writer.headsIdle();
+  paused.clock.ms += 2 * HOUR_MS;
+  const { writes } = other.opened;
+  const advancer = new Advancer({
+    writes,
+    clock: other.clock,
+    settleMs: ADVANCE_SETTLE_MS_DEFAULT,
+    conversationsMax: 100,
+    bucketsMax: 64,
+  });
+  await advancer.run(unstopped());
+  const { earliestAvailableSeq } = (await writes.readHead(where.tenantId, where.conversationId)) ?? {};
+  expect(earliestAvailableSeq).toBe(living.seq);
+  const { seq } = await committed(paused, where, ephemeral);
+  expect(seq).toBeGreaterThan(living.seq);
 });
