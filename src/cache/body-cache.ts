@@ -61,6 +61,7 @@ export class RegionBodyCache implements BodyCache {
   #misses = 0;
   #published = 0;
   #refused = 0;
+  #keysDestroyed = 0;
 
   /** Takes over a region that Region.create has just made, and grants its first lease. */
   constructor(region: Region, nowMs: number, options: RegionBodyCacheOptions = {}) {
@@ -214,6 +215,7 @@ export class RegionBodyCache implements BodyCache {
    * and a worker may be writing into it: its publication fails with KEY_CHANGED, and its release zeroes it.
    */
   destroyKey(dekId: DekId): number {
+    this.#keysDestroyed++;
     const { cells } = this.#bodies;
     cells.read(dekId);
     cells.raise();
@@ -221,6 +223,10 @@ export class RegionBodyCache implements BodyCache {
       if (cells.cellOf(slotUnit) === cells.cell && !cells.sealed(slotUnit)) cells.stampAnew(slotUnit);
     }
     return this.#bodies.removeSealed();
+  }
+
+  get keysDestroyed(): number {
+    return this.#keysDestroyed;
   }
 
   /** Floors stay: they are about what may come, not about what is here. */

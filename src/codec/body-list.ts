@@ -53,6 +53,29 @@ export class BodyList {
     return views;
   }
 
+  /** Drops the bodies whose flag is 0, in their order; the new positions, from 1, or 0 where it is gone. */
+  keepOnly(flags: Uint8Array): Int32Array {
+    const positions = new Int32Array(this.count);
+    const reader = new WireReader(this.buffer, 0, this.used);
+    let [from, used, kept] = [0, 0, 0];
+    for (let index = 0; reader.tag() !== 0; index++) {
+      const length = reader.passBytes();
+      if (flags[index] === 0) this.bodyBytes -= length;
+      else {
+        positions[index] = ++kept;
+        // To the left of where it is read, or in place.
+        this.buffer.copyWithin(used, from, reader.at);
+        used += reader.at - from;
+      }
+      from = reader.at;
+    }
+    // What was dropped is nobody's to see.
+    this.buffer.fill(0, used, this.used);
+    this.used = used;
+    this.count = kept;
+    return positions;
+  }
+
   /** Makes room for `bytes` more behind `used`, and the tail. */
   private makeRoom(bytes: number): boolean {
     const needed = this.used + bytes + this.tailBytes;

@@ -127,6 +127,10 @@ export interface KeyStore {
   list(scope?: string, id?: string): AsyncIterable<StoredKey>;
   /** Keys whose destruction was recorded at or after this time (1970). May repeat what was told before. */
   destroyedSince(epochMs: number): Promise<readonly DekId[]>;
+  /** What tells the store's own KEK from another one (crypto/kek-check.ts); undefined while nothing is recorded. */
+  kekCheckValue(): Promise<Uint8Array | undefined>;
+  /** Records it unless one is recorded, once for all; resolves to the one that is recorded then. */
+  recordKekCheckValue(value: Uint8Array): Promise<Uint8Array>;
 }
 
 /** One answer of a key provider. A failure is one key's, never its neighbours'. */
@@ -255,8 +259,8 @@ export interface BodyCache {
   /** Drops what is cached of a message. */
   remove(tenantId: TenantId, messageId: MessageId): void;
   /**
-   * Installs a floor, keeping the higher one; then drops what is cached below it. It lasts until a body at or above it
-   * is published, or for the cache's own age of floors, but not less than `ageMsMin`.
+   * Installs a floor, keeping the higher one; then drops what is cached below it. It lasts for the cache's own age of
+   * floors, and for `ageMsMin` while no body at or above it is published.
    */
   raiseFloor(tenantId: TenantId, messageId: MessageId, floor: Floor, nowMs: number, ageMsMin?: number): void;
   /**
@@ -273,6 +277,8 @@ export interface BodyCache {
   ): boolean;
   /** The installed floor of a message, or undefined. */
   floorOf(tenantId: TenantId, messageId: MessageId): Floor | undefined;
+  /** How often a key was destroyed. */
+  readonly keysDestroyed: number;
   /** Raises the DEK's generation and zeroes every slot that it sealed; returns how many. */
   destroyKey(dekId: DekId): number;
   /** Drops everything, zeroing it. */

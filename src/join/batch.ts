@@ -201,6 +201,31 @@ export class Batch {
     return this.pending === 0;
   }
 
+  /**
+   * Takes bodies out again, and makes their entries NOT_YET. `isOutdated` is asked once per body, by the first entry
+   * that has it.
+   */
+  withdraw(isOutdated: (index: number, code: number, body: Uint8Array) => boolean): void {
+    const { code, body, count } = this.entries;
+    const views = this.bodies.views();
+    const kept = new Uint8Array(views.length).fill(1);
+    const asked = new Uint8Array(views.length);
+    for (let index = 0; index < count; index++) {
+      const position = body[index] as number;
+      if (position === 0 || asked[position - 1] === 1) continue;
+      asked[position - 1] = 1;
+      if (isOutdated(index, code[index] as number, views[position - 1] as Uint8Array)) kept[position - 1] = 0;
+    }
+    if (!kept.includes(0)) return;
+    const positions = this.bodies.keepOnly(kept);
+    for (let index = 0; index < count; index++) {
+      const position = body[index] as number;
+      if (position === 0) continue;
+      body[index] = positions[position - 1] as number;
+      if (body[index] === 0) code[index] = ResultCode.NOT_YET;
+    }
+  }
+
   outcome(): JoinOutcome {
     assert(this.pending === 0);
     this.closed = true;

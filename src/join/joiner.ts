@@ -28,6 +28,7 @@ import { Flight, Flights } from './flights.js';
 import { type FetchContext, fetchGroup, type Group } from './group-fetch.js';
 import { MissGroups } from './miss-groups.js';
 import { ReadGate, Turn } from './read-gate.js';
+import { withdrawOutdated } from './withdrawal.js';
 
 export interface JoinerOptions extends Omit<FetchContext, 'flights' | 'gate'> {
   /** Told of every conversation that a batch asks for, when somebody wants to know. */
@@ -60,6 +61,8 @@ export class Joiner {
   private readonly cached: CachedBody;
   private readonly inUse: ConversationsInUse | undefined;
   private batches = 0;
+  /** Recalls and edits. */
+  private events = 0;
 
   constructor(options: JoinerOptions) {
     this.context = {
@@ -86,6 +89,7 @@ export class Joiner {
     const { clock } = this.context;
     const startedMs = clock.nowMs();
     const batch = new Batch(request, mayHold);
+    const { events, keysDestroyed } = this.heard();
     this.batches++;
     try {
       this.plan(batch, startedMs, given);
@@ -94,6 +98,10 @@ export class Joiner {
       if (!batch.isSettled) {
         const spentMs = decodeMicros / 1000 + clock.nowMs() - startedMs;
         await settledOrDeadline(batch, Math.max(0, request.deadlineMs - spentMs));
+        const now = this.heard();
+        if (now.events !== events || now.keysDestroyed !== keysDestroyed) {
+          withdrawOutdated(this.context.cache, batch, now.keysDestroyed !== keysDestroyed, clock.nowMs());
+        }
       }
       batch.receipt.totalMicros = decodeMicros + (clock.nowMs() - startedMs) * 1000;
       return batch.outcome();
@@ -113,6 +121,7 @@ export class Joiner {
    * long the floor stays at least while the row does not show the event.
    */
   raiseFloor(tenantId: TenantId, messageId: MessageId, floor: Floor, ageMsMin = 0): void {
+    if (floor.activityId !== undefined) this.events++;
     this.context.cache.raiseFloor(tenantId, messageId, floor, this.context.clock.nowMs(), ageMsMin);
     this.detach(tenantId, messageId, floor);
   }
@@ -166,6 +175,11 @@ export class Joiner {
   stats(): JoinStats {
     const { flights, gate } = this.context;
     return { batches: this.batches, flights: flights.size, reads: gate.underWay };
+  }
+
+  /** What may outdate bodies that are copied already. */
+  private heard(): { readonly events: number; readonly keysDestroyed: number } {
+    return { events: this.events, keysDestroyed: this.context.cache.keysDestroyed };
   }
 
   private detach(tenantId: TenantId, messageId: MessageId, floor?: Floor): void {
