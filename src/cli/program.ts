@@ -25,6 +25,7 @@ import { serveCommand } from './serve-command.js';
 import { SettingsError } from './settings-error.js';
 import { didYouMean } from './suggestion.js';
 import type { Terminal } from './terminal.js';
+import { topicCommand } from './topic-command.js';
 import { UsageError } from './usage-error.js';
 import { visibleText } from './visible-text.js';
 import { writeCommands } from './write-commands.js';
@@ -32,6 +33,7 @@ import { writeCommands } from './write-commands.js';
 export const COMMANDS: readonly Command[] = [
   serveCommand,
   ...schemaCommands,
+  topicCommand,
   ...keysCommands,
   ...writeCommands,
   recoverCommand,

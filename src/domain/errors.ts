@@ -114,7 +114,8 @@ const TABLE = {
   KEY_FILE: {
     status: 500,
     retryable: false,
-    meaning: 'the key-encryption key file is missing, malformed or readable by others',
+    meaning:
+      'the key-encryption key file is missing, malformed, readable by others, or not that of the store’s keys',
   },
   KEY_EXISTS: {
     status: 409,
@@ -167,6 +168,11 @@ const TABLE = {
     status: 500,
     retryable: false,
     meaning: 'the brokers refused the credentials, or what they may do',
+  },
+  TOPIC_MISSING: {
+    status: 500,
+    retryable: false,
+    meaning: 'the brokers have no topic of that name, and this command makes none',
   },
   LOG_CORRUPT: { status: 500, retryable: false, meaning: 'a record of the log cannot be decoded' },
   // start-up

@@ -1,9 +1,7 @@
 /**
  * Makes the log's topic where it does not exist. An existing topic is left as it is: its number of partitions must never
  * change (a key's order holds within one), and its settings are its operator's.
- *
- * Set on a new topic: max.message.bytes for the largest record; the time of a record is when the broker took it; with
- * three replicas or more, two must have a record before it is acknowledged, so that acks = all survives one broker.
+ * What a new one is set to: topic-settings.ts.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import kafkajs, { type Admin } from 'kafkajs';
@@ -11,10 +9,9 @@ import { MailjoinError } from '../domain/errors.js';
 import { LOG_RECORD_BYTES_MAX, LOG_TIMEOUT_MS_DEFAULT } from '../domain/limits.js';
 import { type KafkaConnectOptions, kafkaClient } from './kafka-client.js';
 import { asLogError } from './kafka-errors.js';
-import { protocolName, refusalAtStart } from './refusal.js';
+import { missingTopic, protocolName, refusalAtStart } from './refusal.js';
+import { BATCH_OVERHEAD_BYTES, settingsOfNewTopic, TOPIC_SETTING_NAMES } from './topic-settings.js';
 
-/** What a batch of one record takes beside key and value, at most. */
-const BATCH_OVERHEAD_BYTES = 256;
 /** How often a new topic's leaders are asked for, at most until the timeout. */
 const LEADERS_MS = 50;
 /** What a broker says of a topic that it has not, or not wholly, heard of. */
@@ -34,22 +31,44 @@ export async function ensureTopic(options: EnsureTopicOptions): Promise<boolean>
       throw new MailjoinError('CONFIG_INVALID', `${name} is not a whole number above 0`);
     }
   }
-  const configEntries = [
-    { name: 'max.message.bytes', value: String(LOG_RECORD_BYTES_MAX + BATCH_OVERHEAD_BYTES) },
-    { name: 'message.timestamp.type', value: 'LogAppendTime' },
-    ...(replicationFactor >= 3 ? [{ name: 'min.insync.replicas', value: '2' }] : []),
-  ];
+  const configEntries = settingsOfNewTopic(replicationFactor);
   const timeout = timeoutMs ?? LOG_TIMEOUT_MS_DEFAULT;
   return withAdmin(options, async (admin) => {
-    const isMade = await admin.createTopics({
-      timeout,
-      // kafkajs' own wait gives up where a broker has not yet heard of the topic at all.
-      waitForLeaders: false,
-      topics: [{ topic, numPartitions: partitions, replicationFactor, configEntries }],
-    });
+    const isMade = await admin
+      .createTopics({
+        timeout,
+        // kafkajs' own wait gives up where a broker has not yet heard of the topic at all.
+        waitForLeaders: false,
+        topics: [{ topic, numPartitions: partitions, replicationFactor, configEntries }],
+      })
+      .catch((error: unknown) => {
+        throw notThatWay(error, options) ?? error;
+      });
     if (isMade) await leadersOf(admin, topic, partitions, timeout);
     return isMade;
   });
+}
+
+/** What the brokers refuse to make, and would whenever it is asked for. */
+function notThatWay(
+  error: unknown,
+  { topic, partitions, replicationFactor }: EnsureTopicOptions,
+): MailjoinError | undefined {
+  const refused = new Map([
+    ['INVALID_TOPIC_EXCEPTION', `topic (${topic}): it is no name for one`],
+    ['INVALID_PARTITIONS', `${partitions} partitions are not to be had`],
+    [
+      'INVALID_REPLICATION_FACTOR',
+      `${replicationFactor} replicas need as many brokers: --replication-factor names another number`,
+    ],
+    ['INVALID_CONFIG', 'the brokers do not take the settings that the topic needs'],
+    ['POLICY_VIOLATION', 'a policy of the brokers forbids a topic like this'],
+  ]);
+  const name = protocolName(error) ?? '';
+  const detail = refused.get(name);
+  return detail === undefined
+    ? undefined
+    : new MailjoinError('CONFIG_INVALID', `${detail} (${name})`, { cause: error });
 }
 
 /** Resolves when the broker knows a leader of every partition; fails with what it said last. */
@@ -76,24 +95,57 @@ export async function deleteTopic({
   await withAdmin(connect, (admin) => admin.deleteTopics({ topics: [topic] }));
 }
 
-/** Bytes of key and value that the topic takes in one record, never above LOG_RECORD_BYTES_MAX. Fails as above. */
+export interface TopicDescription {
+  readonly partitions: number;
+  readonly replicationFactor: number;
+  /** Those of TOPIC_SETTING_NAMES that the broker tells, by name. */
+  readonly settings: ReadonlyMap<string, string>;
+}
+
+/** A topic that is there. TOPIC_MISSING, or fails as above. */
+export async function describeTopic({
+  topic,
+  ...connect
+}: KafkaConnectOptions & { topic: string }): Promise<TopicDescription> {
+  return withAdmin(connect, async (admin) => {
+    const settings = await settingsOf(admin, topic, TOPIC_SETTING_NAMES);
+    const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
+    const partitions = topics[0]?.partitions ?? [];
+    // The least of all: a partition's records are as safe as that.
+    const replicationFactor = Math.min(...partitions.map(({ replicas }) => replicas.length));
+    return { partitions: partitions.length, replicationFactor, settings };
+  });
+}
+
+/** Bytes of key and value that the topic takes in one record, never above LOG_RECORD_BYTES_MAX. TOPIC_MISSING, or fails as above. */
 export async function recordBytesMaxOf({
   topic,
   ...connect
 }: KafkaConnectOptions & { topic: string }): Promise<number> {
   const name = 'max.message.bytes';
-  const { resources } = await withAdmin(connect, (admin) =>
-    admin.describeConfigs({
-      includeSynonyms: false,
-      resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configNames: [name] }],
-    }),
-  );
-  const value = resources[0]?.configEntries.find((entry) => entry.configName === name)?.configValue;
-  const bytes = Number(value);
+  const settings = await withAdmin(connect, (admin) => settingsOf(admin, topic, [name]));
+  const bytes = Number(settings.get(name));
   if (!(bytes > BATCH_OVERHEAD_BYTES)) {
     throw new MailjoinError('LOG_UNAVAILABLE', 'the topic tells no max.message.bytes');
   }
   return Math.min(LOG_RECORD_BYTES_MAX, bytes - BATCH_OVERHEAD_BYTES);
+}
+
+async function settingsOf(
+  admin: Admin,
+  topic: string,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  try {
+    const { resources } = await admin.describeConfigs({
+      includeSynonyms: false,
+      resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configNames: [...names] }],
+    });
+    const entries = resources[0]?.configEntries ?? [];
+    return new Map(entries.map(({ configName, configValue }) => [configName, configValue]));
+  } catch (error) {
+    throw missingTopic(error, topic) ?? error;
+  }
 }
 
 async function withAdmin<T>(connect: KafkaConnectOptions, task: (admin: Admin) => Promise<T>): Promise<T> {

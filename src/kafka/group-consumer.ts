@@ -5,8 +5,9 @@
  * less. A handler that takes long keeps its membership by heartbeats from a timer. When the group rebalances, the page
  * under way is finished and committed if that is still allowed; otherwise whoever gets the partition repeats it.
  * kafkajs gives up after some failures: then a new consumer is made, for as long as the signal lets it run. Ends with
- * what a handler threw, or with a refusal (LOG_REFUSED, TLS_FAILED) that is met three times with no membership in
- * between that worked: waiting does not help there. An abort ends it well, after the page under way.
+ * what a handler threw, with a refusal (LOG_REFUSED, TLS_FAILED) that is met three times with no membership in between
+ * that worked, or with records that cannot be opened (LOG_CORRUPT) three times: waiting does not help there. An abort
+ * ends it well, after the page under way.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import kafkajs, { type Consumer, type EachBatchPayload, type Kafka } from 'kafkajs';
@@ -70,10 +71,11 @@ export async function consumeAsMember(
       const failure = await membership.last(ending);
       if (failure !== undefined && !ending.aborted)
         onFailure?.(asLogError(failure, 'the group could not be read'));
-      if (membership.hasWorked) refusals = 0;
       const refusal = ending.aborted
         ? undefined
         : await refusalToJoin(failure, kafka, topic, group, timeoutMs);
+      // What cannot be decoded stays so, however much of the other partitions was read meanwhile.
+      if (membership.hasWorked && refusal?.code !== 'LOG_CORRUPT') refusals = 0;
       refusals = refusal === undefined ? 0 : refusals + 1;
       if (refusal !== undefined && refusals >= REFUSALS_MAX) throw refusal;
       if (!ending.aborted) await delay(BACKOFF_MS, undefined, { signal: ending }).catch(() => {});

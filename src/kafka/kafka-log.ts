@@ -14,12 +14,12 @@ import type { Clock } from '../domain/ports.js';
 import type { LogAppend, LogPosition, LogReader, Outbox } from '../domain/write-ports.js';
 import { ClusterLink } from './cluster-link.js';
 import { recordBytesMaxOf } from './ensure-topic.js';
-import { offsetsOf, partitionsOf } from './fetch-round.js';
+import { fetchRound, offsetsOf, partitionsOf } from './fetch-round.js';
 import { GroupCommit } from './group-commit.js';
 import { consumeAsMember, SESSION_MS_DEFAULT } from './group-consumer.js';
 import { type KafkaConnectOptions, kafkaClient } from './kafka-client.js';
 import { asLogError } from './kafka-errors.js';
-import { refusalAtStart, refusalOf } from './refusal.js';
+import { missingTopic, refusalAtStart, refusalOf } from './refusal.js';
 import { TopicFollower } from './topic-follower.js';
 
 const RETRY_MS = 200;
@@ -54,7 +54,10 @@ export class KafkaLog implements Outbox, LogReader {
     this.#offsets = new ClusterLink(this.#kafka, options.topic);
   }
 
-  /** For writers: learns how large the topic's records may be. LOG_UNAVAILABLE when no broker tells, or a refusal. */
+  /**
+   * For writers: learns how large the topic's records may be. LOG_UNAVAILABLE when no broker tells, TOPIC_MISSING, or a
+   * refusal.
+   */
   static async open(options: KafkaLogOptions): Promise<KafkaLog> {
     const log = new KafkaLog(options);
     log.#recordBytesMax = await recordBytesMaxOf(options);
@@ -62,13 +65,17 @@ export class KafkaLog implements Outbox, LogReader {
   }
 
   /**
-   * For readers: LOG_REFUSED or TLS_FAILED when brokers can be reached and will not have us, which no reader would ever
-   * tell, since readers wait for brokers. Those that cannot be reached are no reason not to start.
+   * For readers: LOG_REFUSED or TLS_FAILED when brokers can be reached and will not have us, TOPIC_MISSING when they have
+   * no such topic, which no reader would ever tell, since readers wait for brokers. Those that cannot be reached are no
+   * reason not to start.
    */
   static async openReader(options: KafkaLogOptions): Promise<KafkaLog> {
     const log = new KafkaLog(options);
     const failure = await log.#accessFailure();
-    const refusal = failure === undefined ? undefined : await refusalAtStart(failure, options);
+    const refusal =
+      failure === undefined
+        ? undefined
+        : (missingTopic(failure, options.topic) ?? (await refusalAtStart(failure, options)));
     if (refusal === undefined) return log;
     await log.close();
     throw refusal;
@@ -132,13 +139,17 @@ export class KafkaLog implements Outbox, LogReader {
     let failure: unknown;
     for (let attempt = 1; attempt <= ACCESS_ATTEMPTS && clock.nowMs() < deadlineMs; attempt++) {
       try {
-        await this.#offsets.use(Math.max(1, deadlineMs - clock.nowMs()), (cluster) =>
-          offsetsOf(cluster, topic, partitionsOf(cluster, topic), false),
-        );
+        await this.#offsets.use(Math.max(1, deadlineMs - clock.nowMs()), async (cluster) => {
+          const ends = await offsetsOf(cluster, topic, partitionsOf(cluster, topic), false);
+          // Who may write may also ask where the log ends, so only reading shows who may read.
+          await fetchRound(cluster, topic, ends);
+        });
         return undefined;
       } catch (error) {
         failure = error;
         if (refusalOf(error) !== undefined) break;
+        // A topic that was just made is not known to every broker at once.
+        if (attempt < ACCESS_ATTEMPTS) await delay(RETRY_MS);
       }
     }
     return failure;

@@ -1,6 +1,7 @@
 /**
  * What brokers will go on refusing until somebody changes settings, users or rights, told by the protocol's own names,
- * kafkajs' classes and OpenSSL's codes, never by text: LOG_REFUSED or TLS_FAILED. Whatever else fails may pass.
+ * kafkajs' classes and OpenSSL's codes, never by text: LOG_REFUSED or TLS_FAILED. And what no reader here can ever read:
+ * LOG_CORRUPT. Whatever else fails may pass.
  */
 import kafkajs from 'kafkajs';
 import { MailjoinError } from '../domain/errors.js';
@@ -31,6 +32,10 @@ const ADVICE = new Map([
   ['GROUP_AUTHORIZATION_FAILED', 'this user may not join the consumer group'],
   ['CLUSTER_AUTHORIZATION_FAILED', 'this user may not do that in the cluster'],
 ]);
+/** kafkajs opens gzip alone. Writers here compress nothing, so it is the brokers or a foreign writer that did. */
+const UNREADABLE =
+  'its batch is compressed in a way that is not known here; set the topic’s compression.type to producer, after which ' +
+  'new records can be read again, and those before it only by others';
 const ASK_TIMEOUT_MS = 2_000;
 const HOST_AND_PORT = /^(.+):(\d+)$/;
 
@@ -49,11 +54,20 @@ export function refusalOf(error: unknown): MailjoinError | undefined {
   if (error instanceof MailjoinError) {
     return error.code === 'LOG_REFUSED' || error.code === 'TLS_FAILED' ? error : undefined;
   }
+  if (causesOf(error).some((each) => each instanceof kafkajs.KafkaJSNotImplemented)) {
+    return new MailjoinError('LOG_CORRUPT', UNREADABLE, { cause: error });
+  }
   const code = tlsFailureCode(error);
   if (code !== undefined && isLastingTlsFailure(code)) return tlsErrorOf(code, error);
   const name = protocolName(error) ?? '';
   const advice = ADVICE.get(name);
   return advice === undefined ? undefined : refused(`${advice} (${name})`, error);
+}
+
+/** TOPIC_MISSING for what brokers answer of a topic that they do not have; of one just made some do so for a moment. */
+export function missingTopic(error: unknown, topic: string): MailjoinError | undefined {
+  if (protocolName(error) !== 'UNKNOWN_TOPIC_OR_PARTITION') return undefined;
+  return new MailjoinError('TOPIC_MISSING', `${topic}; mailjoin topic apply makes it`, { cause: error });
 }
 
 /**
@@ -100,9 +114,15 @@ function brokerOf(error: unknown): string | undefined {
   return undefined;
 }
 
-/** An error and what lies beneath it. */
+/** An error and what lies beneath it; of several that came together the first. */
 function causesOf(error: unknown): Error[] {
   const found: Error[] = [];
-  for (let each: unknown = error; each instanceof Error; each = each.cause) found.push(each);
+  for (let each: unknown = error; each instanceof Error; each = beneath(each)) found.push(each);
   return found;
+}
+
+function beneath(error: Error): unknown {
+  // Its class is typed for deletions of records alone; makers of topics throw it as well.
+  if ('errors' in error && Array.isArray(error.errors)) return error.errors[0];
+  return error.cause;
 }

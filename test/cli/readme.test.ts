@@ -13,6 +13,7 @@ import { parseCommandLine } from '../../src/cli/command-line.js';
 import { COMMANDS } from '../../src/cli/program.js';
 import { exchange, httpRequest, temporaryDirectory } from '../server/server-fixture.js';
 import { describeWithCassandra } from '../services/cassandra.js';
+import { describeWithKafka } from '../services/kafka.js';
 
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const README = fs.readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
@@ -95,7 +96,7 @@ async function expectJoin(socketPath: string): Promise<void> {
 describe('the README', () => {
   it('shows how it is run: some commands, and a join', () => {
     expect(commandsIn(RUNNING).map((command) => command.split(' -')[0])).toEqual(
-      expect.arrayContaining(['schema apply', 'keys init', 'serve']),
+      expect.arrayContaining(['schema apply', 'topic apply', 'keys init', 'serve']),
     );
     expect(JSON.parse(joinBody())).toMatchObject({ kind: 'MAILBOX_BATCH' });
   });
@@ -132,37 +133,44 @@ describe('the README', () => {
   });
 });
 
+const BROKER = '10.0.0.7:9092';
+
 describeWithCassandra('the README on a real Cassandra', ({ contactPoint, localDataCenter }) => {
-  const keyspace = `readme_${randomBytes(6).toString('hex')}`;
+  describeWithKafka('and a real Kafka', (kafka) => {
+    const keyspace = `readme_${randomBytes(6).toString('hex')}`;
 
-  afterAll(async () => {
-    const client = new Client({ contactPoints: [contactPoint], localDataCenter });
-    await client.execute(`DROP KEYSPACE IF EXISTS ${keyspace}`, [], { readTimeout: 30_000 });
-    await client.shutdown();
-  });
+    afterAll(async () => {
+      const client = new Client({ contactPoints: [contactPoint], localDataCenter });
+      await client.execute(`DROP KEYSPACE IF EXISTS ${keyspace}`, [], { readTimeout: 30_000 });
+      await client.shutdown();
+    });
 
-  /** This machine's places for the README's. */
-  function placed(word: string): string {
-    if (word.startsWith('/')) return path.join(directory, path.basename(word));
-    if (word === '10.0.0.5') return contactPoint;
-    if (word === 'dc1') return localDataCenter;
-    if (word === 'dc1:3') return `${localDataCenter}:1`;
-    return word === 'chat' ? keyspace : word;
-  }
-
-  it('the commands under "Running it" work one after the other, and the join is answered', async () => {
-    const variables = { MAILJOIN_STORE_TIMEOUT_MS: '20000' };
-    let socketPath: string | undefined;
-    for (const text of commandsIn(RUNNING)) {
-      const words = text.split(' ').map(placed);
-      if (words[0] !== 'serve') {
-        await run(words, variables);
-        continue;
-      }
-      await serve(words, variables);
-      socketPath = words[words.indexOf('--socket') + 1];
+    /** This machine's places for the README's. */
+    function placed(word: string): string {
+      if (word.startsWith('/')) return path.join(directory, path.basename(word));
+      if (word === '10.0.0.5') return contactPoint;
+      if (word === BROKER) return kafka.contactPoint;
+      // There is one broker and one node here.
+      if (word === '3') return '1';
+      if (word === 'dc1') return localDataCenter;
+      if (word === 'dc1:3') return `${localDataCenter}:1`;
+      return word === 'chat' ? keyspace : word;
     }
-    if (socketPath === undefined) throw new Error('the README serves nothing');
-    await expectJoin(socketPath);
+
+    it('the commands under "Running it" work one after the other, and the join is answered', async () => {
+      const variables = { MAILJOIN_STORE_TIMEOUT_MS: '20000' };
+      let socketPath: string | undefined;
+      for (const text of commandsIn(RUNNING)) {
+        const words = text.split(' ').map(placed);
+        if (words[0] !== 'serve') {
+          await run(words, variables);
+          continue;
+        }
+        await serve(words, variables);
+        socketPath = words[words.indexOf('--socket') + 1];
+      }
+      if (socketPath === undefined) throw new Error('the README serves nothing');
+      await expectJoin(socketPath);
+    });
   });
 });

@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import { inspect } from 'node:util';
 import kafkajs from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { deleteTopic, ensureTopic } from '../../src/kafka/ensure-topic.js';
+import { deleteTopic, describeTopic, ensureTopic } from '../../src/kafka/ensure-topic.js';
 import { type KafkaConnectOptions, kafkaClient, type SaslCredentials } from '../../src/kafka/kafka-client.js';
 import { KafkaLog } from '../../src/kafka/kafka-log.js';
 import type { TlsOptions } from '../../src/tls/tls-options.js';
@@ -214,6 +214,34 @@ describeWithKafka('a Kafka behind TLS', (plain) => {
       const ends = await log.ends();
       expect(ends.reduce((sum, { offset }) => sum + offset, 0n)).toBe(3n);
     });
+
+    it('and who may write and not read is no reader, which is told at the start', async () => {
+      const topic = await freshTopic(as('alice'));
+      await filled(topic, named('not for bob', 3));
+      await allow(On.TOPIC, topic, May.WRITE, May.DESCRIBE_CONFIGS);
+      const options = { ...as('bob'), topic, clock };
+      // He is told where it ends, since Write implies Describe.
+      const writer = await applied(() => KafkaLog.open(options));
+      expect((await writer.ends()).reduce((sum, { offset }) => sum + offset, 0n)).toBe(3n);
+      await expect(KafkaLog.openReader(options)).rejects.toMatchObject({
+        code: 'LOG_REFUSED',
+        retryable: false,
+        message: expect.stringContaining('TOPIC_AUTHORIZATION_FAILED'),
+      });
+    }, 60_000);
+
+    it('to make a topic: Create, Describe and DescribeConfigs on it', async () => {
+      const topic = `tls-${randomBytes(4).toString('hex')}`;
+      const make = () => ensureTopic({ ...as('bob'), topic, partitions: 1, replicationFactor: 1 });
+      await expect(make()).rejects.toMatchObject({
+        code: 'LOG_REFUSED',
+        message: expect.stringContaining('TOPIC_AUTHORIZATION_FAILED'),
+      });
+      await allow(On.TOPIC, topic, May.CREATE, May.DESCRIBE, May.DESCRIBE_CONFIGS);
+      await until(() => make().catch(() => false));
+      expect(await make()).toBe(false);
+      expect(await describeTopic({ ...as('bob'), topic })).toMatchObject({ partitions: 1 });
+    }, 60_000);
 
     it('to follow: Read on the topic; which is no right to write', async () => {
       const topic = await freshTopic(as('alice'));
