@@ -3,16 +3,17 @@
  *
  *     ends() ──▶ BEGIN at these positions; the cache starts empty ──▶ FOLLOW: apply, move on
  *                  ▲                                                    │
- *                  │   the log was replaced, or reading stands still    │   reading failed: again from the same positions
- *                  └────────────────────────────────────────────────────┘
+ *                  │   the log was replaced                             │   reading failed, or stands still: again from the
+ *                  └────────────────────────────────────────────────────┘   same positions
  *
  * **How far behind it is** is not told by silence: a broken connection is silent, too. So every `probeMs` it asks for the log's
  * ends; once it has applied everything before them, everything that was appended before that question was asked is
  * applied (LogFreshness.standsAt). No clock but this process's own is needed.
  *
  * A gap in the offsets means that events are gone (the log's age passed them): the cache is dropped and settles anew.
- * Offsets have no other gaps, since nobody uses transactions on this topic. Records that were given before are applied again,
- * which changes nothing. It never ends by itself and never rejects; failures are counted.
+ * So does any other gap, of which there are few: nobody should use transactions on this topic, whose markers are gaps.
+ * Records that were given before are applied again, which changes nothing. It never ends by itself and never rejects;
+ * failures are counted.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { FOLLOW_PROBE_MS_MAX, FOLLOW_RETRY_MS, FOLLOW_TICK_RECORDS } from '../domain/limits.js';
@@ -64,6 +65,7 @@ export class LogFollower {
   #latest: EndsAnswer | undefined;
   /** Ends the read under way; a read that was ended hands over nothing more. */
   #reading: AbortController | undefined;
+  #readSinceMs = 0;
   #done: Promise<unknown> = Promise.resolve();
   #applied = 0;
   #appliedAtProbe = 0;
@@ -105,6 +107,7 @@ export class LogFollower {
       // With positions it goes on from them, without it begins.
       const reading = new AbortController();
       this.#reading = reading;
+      this.#readSinceMs = this.#options.clock.nowMs();
       try {
         if (this.#positions.size === 0) await this.#begin();
         const from = [...this.#positions].map(([partition, offset]) => ({ partition, offset }));
@@ -178,12 +181,15 @@ export class LogFollower {
         const askedAtMs = clock.nowMs();
         const ends = await log.ends();
         const isReplaced = ends.some(({ partition, offset }) => offset < (before.get(partition) ?? 0n));
+        if (isReplaced) {
+          this.#beginAnew();
+          continue;
+        }
         this.#latest = { askedAtMs, ends };
         this.#oldest ??= this.#latest;
         this.#settleQuestions();
-        if (isReplaced) this.#beginAnew();
         // From the same positions: what was not read must not be passed over.
-        else if (this.#standsStill(appliedBefore)) this.#reading?.abort();
+        if (this.#standsStill(appliedBefore)) this.#reading?.abort();
       } catch (error) {
         this.#fail(error);
       }
@@ -199,12 +205,14 @@ export class LogFollower {
     }
   }
 
-  /** Too far behind, with records to read and a log that answers, and yet nothing was applied since the last question. */
+  /** Too far behind, with records to read and a log that answers, and yet nothing was applied for as long by this read. */
   #standsStill(appliedBefore: number): boolean {
-    const { clock, freshness } = this.#options;
+    const { clock, freshness, lagMsMax } = this.#options;
+    const nowMs = clock.nowMs();
     const stood = this.#appliedAtProbe === this.#applied && appliedBefore === this.#applied;
     this.#appliedAtProbe = this.#applied;
-    return stood && this.#oldest !== undefined && !freshness.isCurrent(clock.nowMs());
+    if (!stood || this.#oldest === undefined || freshness.isCurrent(nowMs)) return false;
+    return nowMs - this.#readSinceMs > lagMsMax;
   }
 
   #beginAnew(): void {

@@ -110,6 +110,7 @@ it('a read that hangs without an error is given up once it is late, and made aga
   expect(isCurrent()).toBe(false);
   await until(async () => log.reads.length === 2);
   log.readHangs = false;
+  log.wake();
   await until(async () => isCurrent());
   expect(log.reads).toEqual([0n, 0n]);
   expect(drops()).toBeGreaterThanOrEqual(2);
