@@ -28,7 +28,7 @@ import { freeCosts, loadReadCosts, type ReadCostsInUse } from './load-read-costs
 import { loadRetention } from './load-retention.js';
 import { openLogReader } from './open-log.js';
 import type { Settings } from './settings.js';
-import { loadKek, openStores, type Stores } from './stores.js';
+import { loadKek, openStores, requireKekOf, type Stores } from './stores.js';
 import { systemClock } from './system-clock.js';
 
 /** Renewals in one lease: a few may be late before readers take the writer for dead. */
@@ -71,6 +71,7 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Sid
     metrics.countStatement(table, shape, furtherPage),
   );
   closers.add(() => stores.close());
+  await requireKekOf(settings, stores, kek, 'open');
 
   const provider = new LocalKeyProvider(stores.keys, kek);
   const keyring = new DekCache({

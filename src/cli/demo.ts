@@ -23,7 +23,7 @@ import { demoWriting } from './demo-writing.js';
 import { JsonLog } from './log.js';
 import { openWriter } from './open-writer.js';
 import type { Settings } from './settings.js';
-import { loadKek, type Stores } from './stores.js';
+import { loadKek, requireKekOf, type Stores } from './stores.js';
 import { systemClock } from './system-clock.js';
 
 const STOP_WITHIN_MS = 5_000;
@@ -100,6 +100,7 @@ async function fill(
 ): Promise<void> {
   const startedMs = systemClock.nowMs();
   const kek = await loadKek(settings);
+  await requireKekOf(settings, stores, kek, 'wrap');
   const admin = new KeyAdmin(stores.keys, kek, systemClock);
   const provider = new LocalKeyProvider(stores.keys, kek);
   await makeKeys(admin, dataset.dekIds);

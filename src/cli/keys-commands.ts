@@ -19,7 +19,7 @@ import type { CommandOption } from './command-line.js';
 import { destroyKey } from './destroy-key.js';
 import { logKindOf, openLog } from './open-log.js';
 import { flagOf, type SettingName } from './settings.js';
-import { loadKek, openExistingStores, openStores, type Stores } from './stores.js';
+import { loadKek, openExistingStores, openStores, requireKekOf, type Stores } from './stores.js';
 import { systemClock } from './system-clock.js';
 import { textTable } from './text-table.js';
 import { existingKeyId, typedKeyId } from './typed-key-id.js';
@@ -169,6 +169,7 @@ async function withKeys(
     const open = purpose === 'make' ? openStores : openExistingStores;
     const stores = await open(settings, systemClock);
     try {
+      if (purpose !== 'look') await requireKekOf(settings, stores, kek, 'wrap');
       return await use(new KeyAdmin(stores.keys, kek, systemClock), operands, stores);
     } finally {
       await stores.close();

@@ -18,7 +18,7 @@ import { WorkerOpener } from '../workers/worker-opener.js';
 import { Closers } from './closers.js';
 import { loadReadCosts } from './load-read-costs.js';
 import type { Settings } from './settings.js';
-import { loadKek, openExistingStores, type Stores } from './stores.js';
+import { loadKek, openExistingStores, requireKekOf, type Stores } from './stores.js';
 import { systemClock } from './system-clock.js';
 
 /** What reads messages. */
@@ -50,6 +50,7 @@ async function make(settings: Settings, log: Log, closers: Closers): Promise<Rea
   closers.add(() => kek.fill(0));
   const stores = await openExistingStores(settings, clock);
   closers.add(() => stores.close());
+  await requireKekOf(settings, stores, kek, 'open');
   const { dekCacheTtlMs, keyPollMs, unwrapTimeoutMs } = settings;
   const ttlMs = Math.min(dekCacheTtlMs, keyPollMs);
   const provider = new LocalKeyProvider(stores.keys, kek);

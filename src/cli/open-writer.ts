@@ -18,7 +18,7 @@ import { destroyKey } from './destroy-key.js';
 import { loadRetention } from './load-retention.js';
 import { openLog } from './open-log.js';
 import type { Settings } from './settings.js';
-import { loadKek, openStores, type Stores } from './stores.js';
+import { loadKek, openStores, requireKekOf, type Stores } from './stores.js';
 import { systemClock } from './system-clock.js';
 import { WriteMetrics } from './write-metrics.js';
 
@@ -73,6 +73,7 @@ async function make(
   closers.add(() => kek.fill(0));
   const stores = await openStores(settings, clock);
   closers.add(() => stores.close());
+  await requireKekOf(settings, stores, kek, 'wrap');
   const log = await openLog(settings, stores.log, clock);
   closers.add(() => log.close());
 

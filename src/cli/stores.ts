@@ -6,6 +6,7 @@ import path from 'node:path';
 import { openCqlStores } from '../cql/open.js';
 import type { CqlConnectOptions } from '../cql/options.js';
 import type { StatementObserver } from '../cql/statement.js';
+import { type KekUse, requireKek } from '../crypto/kek-check.js';
 import { createKekFile, loadKekFile } from '../crypto/kek-file.js';
 import { MailjoinError } from '../domain/errors.js';
 import type { BucketReader } from '../domain/history-ports.js';
@@ -111,6 +112,16 @@ export async function loadKek(settings: Settings, mayMake = true): Promise<Uint8
   if (store === 'cql') throw new MailjoinError('KEY_FILE', `the store "cql" needs --${flagOf('kekFile')}`);
   await prepareDataDir(settings);
   return loadKekFile(ownKekFile(settings));
+}
+
+/** KEY_FILE, naming the file, when the opened store's keys are wrapped with another KEK: before anything is sealed. */
+export function requireKekOf(
+  settings: Settings,
+  stores: Pick<Stores, 'keys'>,
+  kek: Uint8Array,
+  use: KekUse,
+): Promise<void> {
+  return requireKek(stores.keys, kek, settings.kekFile ?? ownKekFile(settings), use);
 }
 
 /**

@@ -4,30 +4,14 @@
  */
 import { MailjoinError } from '../domain/errors.js';
 import { BUCKET_WIDTH } from '../domain/seq.js';
-import { quotedKeyspace } from './options.js';
+import { recordedMeta, recordMeta } from './meta.js';
 import type { CqlSession } from './session.js';
-import type { CqlStatement } from './statement.js';
 
 const NAME = 'bucket_width';
 
-function selectWidth(keyspace: string): CqlStatement {
-  const cql = `SELECT value FROM ${quotedKeyspace(keyspace)}.mailjoin_meta WHERE name = ?`;
-  return { cql, table: 'mailjoin_meta', shape: 'select', access: 'read' };
-}
-
-function insertWidth(keyspace: string): CqlStatement {
-  const cql = `INSERT INTO ${quotedKeyspace(keyspace)}.mailjoin_meta (name, value) VALUES (?, ?) IF NOT EXISTS`;
-  return { cql, table: 'mailjoin_meta', shape: 'insert', access: 'conditional' };
-}
-
 /** What the keyspace says W is, as text; undefined when nothing is recorded. */
-export async function recordedBucketWidth(
-  session: CqlSession,
-  keyspace: string,
-): Promise<string | undefined> {
-  const page = await session.execute(selectWidth(keyspace), [NAME]);
-  const value = page.rows[0]?.value;
-  return typeof value === 'string' ? value : undefined;
+export function recordedBucketWidth(session: CqlSession, keyspace: string): Promise<string | undefined> {
+  return recordedMeta(session, keyspace, NAME);
 }
 
 /** Refuses a keyspace of another width (BUCKET_WIDTH), or of none (SCHEMA_MISSING). */
@@ -39,15 +23,16 @@ export async function requireBucketWidth(session: CqlSession, keyspace: string):
       `keyspace ${keyspace} records no bucket width: apply the schema`,
     );
   }
-  if (recorded !== String(BUCKET_WIDTH)) {
-    throw new MailjoinError('BUCKET_WIDTH', `${recorded} is recorded, ${BUCKET_WIDTH} is configured`);
-  }
+  requireOurs(recorded);
 }
 
 /** Records W unless one is recorded already; of two that apply the schema at once, one wins and both compare. */
 export async function recordBucketWidth(session: CqlSession, keyspace: string): Promise<void> {
-  if ((await recordedBucketWidth(session, keyspace)) === undefined) {
-    await session.execute(insertWidth(keyspace), [NAME, String(BUCKET_WIDTH)]);
-  }
-  await requireBucketWidth(session, keyspace);
+  const recorded = await recordedBucketWidth(session, keyspace);
+  requireOurs(recorded ?? (await recordMeta(session, keyspace, NAME, String(BUCKET_WIDTH))));
+}
+
+function requireOurs(recorded: string): void {
+  if (recorded === String(BUCKET_WIDTH)) return;
+  throw new MailjoinError('BUCKET_WIDTH', `${recorded} is recorded, ${BUCKET_WIDTH} is configured`);
 }

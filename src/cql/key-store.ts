@@ -10,12 +10,15 @@
  * changed first, the list second: a crash between them leaves a destruction that was not acknowledged, and its
  * repetition lists it.
  *
+ * The KEK's check value stands in mailjoin_meta, in hexadecimal.
+ *
  * Fails with STORE_UNAVAILABLE or STORE_REFUSED. Retries nothing.
  */
 import { strict as assert } from 'node:assert';
 import { type DekId, dekKey } from '../domain/message.js';
 import type { Clock, KeyStore, StoredKey } from '../domain/ports.js';
 import { applied } from './conditional.js';
+import { recordedMeta, recordMeta } from './meta.js';
 import { quotedKeyspace } from './options.js';
 import { bound } from './rows.js';
 import { type CqlRow, type CqlSession, eachRow } from './session.js';
@@ -25,6 +28,7 @@ const DAY_MS = 86_400_000;
 /** Days read one by one; a caller that asks for more has all of the list read at once. */
 const DAYS_MAX = 32;
 const NO_BYTES = Buffer.alloc(0);
+const KEK_CHECK_VALUE = 'kek_check_value';
 const KEY = 'mailjoin_dek';
 const DESTROYED = 'mailjoin_dek_destroyed';
 const KEY_COLUMNS = 'key_scope, key_id, key_version, wrapped, created_at, destroyed_at';
@@ -137,12 +141,14 @@ function statementsOf(keyspaceName: string) {
 
 export class CqlKeyStore implements KeyStore {
   readonly #session: CqlSession;
+  readonly #keyspace: string;
   readonly #clock: Clock;
   readonly #statements: ReturnType<typeof statementsOf>;
 
   /** The session belongs to the caller and is not closed here. */
   constructor(session: CqlSession, keyspace: string, clock: Clock) {
     this.#session = session;
+    this.#keyspace = keyspace;
     this.#clock = clock;
     this.#statements = statementsOf(keyspace);
   }
@@ -219,6 +225,16 @@ export class CqlKeyStore implements KeyStore {
       days.map((day) => this.#listed(this.#statements.destroyedOnDay, [day, wholeMs(epochMs)], epochMs)),
     );
     return lists.flat();
+  }
+
+  async kekCheckValue(): Promise<Uint8Array | undefined> {
+    const recorded = await recordedMeta(this.#session, this.#keyspace, KEK_CHECK_VALUE);
+    return recorded === undefined ? undefined : Buffer.from(recorded, 'hex');
+  }
+
+  async recordKekCheckValue(value: Uint8Array): Promise<Uint8Array> {
+    const hex = Buffer.from(value).toString('hex');
+    return Buffer.from(await recordMeta(this.#session, this.#keyspace, KEK_CHECK_VALUE, hex), 'hex');
   }
 
   async #listed(

@@ -135,8 +135,8 @@ const MESSAGE_TABLES: readonly TableDefinition[] = [
 ];
 
 /**
- * Ours, in the same keyspace: W as recorded (D11), wrapped DEKs, which were destroyed when, the windows of seqs that
- * are reserved, and how far recovery and the advancer have come.
+ * Ours, in the same keyspace: W (D11) and the KEK's check value, once recorded; wrapped DEKs, which were destroyed when,
+ * the windows of seqs that are reserved, and how far recovery and the advancer have come.
  */
 const OWN_TABLES: readonly TableDefinition[] = [
   {

@@ -1,8 +1,9 @@
 /**
  * The key provider that ships: KEK-wrapped DEKs kept beside the messages (KeyStore), opened with the KEK of a file.
  *
- * A destroyed key answers 'destroyed' by its marker; a key that was never made is 'unknown'; one that does not open
- * under this KEK is 'failed', alone (D12: only the marker means destroyed). A store that does not answer fails the call.
+ * A destroyed key answers 'destroyed' by its marker; a key that was never made is 'unknown'; one that does not open under
+ * this KEK is 'failed' with KEY_FILE, alone (D12: only the marker means destroyed). A store that does not answer fails the
+ * call.
  */
 import { strict as assert } from 'node:assert';
 import { MailjoinError } from '../domain/errors.js';
@@ -42,7 +43,7 @@ export class LocalKeyProvider implements KeyProvider {
     if (key !== undefined) return { status: 'ok', key };
     return {
       status: 'failed',
-      cause: new MailjoinError('KEY_UNAVAILABLE', 'it does not open under this KEK'),
+      cause: new MailjoinError('KEY_FILE', 'a data key does not open under this one'),
     };
   }
 }

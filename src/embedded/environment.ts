@@ -45,6 +45,8 @@ interface QueuedWrite {
 }
 
 export class Environment {
+  /** Name → what holds for the whole file: its format, W (D11), the KEK's check value. */
+  readonly meta: Table;
   readonly records: Table;
   readonly summaries: Table;
   /** Second of purge → row (see sweep.ts). */
@@ -87,6 +89,7 @@ export class Environment {
       };
       this.#root = open<Buffer, Buffer>(options);
       const table = (name: string): Table => this.#root.openDB<Buffer, Buffer>(name, TABLE_OPTIONS);
+      this.meta = table('meta');
       this.records = table('record');
       this.summaries = table('summary');
       this.expiry = table('expiry');
@@ -184,7 +187,7 @@ export class Environment {
 
   /** Records format and bucket width in a new file, checks them in an old one (D11). */
   #checkMeta(): void {
-    const meta = this.#root.openDB<Buffer, Buffer>('meta', TABLE_OPTIONS);
+    const { meta } = this;
     this.#root.transactionSync(() => {
       const expected = (name: string, value: number): number => {
         const key = Buffer.from(name);

@@ -1,5 +1,6 @@
 /**
- * The embedded KeyStore: KEK-wrapped data keys, and a marker for each destroyed one (D12), in the same file.
+ * The embedded KeyStore: KEK-wrapped data keys, and a marker for each destroyed one (D12), in the same file; the KEK's
+ * check value beside the file's format.
  *
  * Insert and destroy run inside a write transaction, so of concurrent inserts one wins, also between processes.
  * Destroying removes the wrapped bytes from every later read; LMDB may keep the freed page's bytes in the file until
@@ -15,6 +16,7 @@ import { dekIdKey, dekKeyBytes, restOfKey, timeKey } from './row-key.js';
 
 /** Keys read at once while listing, so that no read transaction is held while the caller works. */
 const LIST_PAGE_KEYS = 256;
+const KEK_CHECK_VALUE = Buffer.from('kek_check_value');
 
 export class EmbeddedKeyStore implements KeyStore {
   readonly #environment: Environment;
@@ -74,6 +76,19 @@ export class EmbeddedKeyStore implements KeyStore {
         if (stored !== undefined) since.push(stored.dekId);
       }
       return since;
+    });
+  }
+
+  async kekCheckValue(): Promise<Uint8Array | undefined> {
+    return this.#environment.read(() => this.#environment.meta.get(KEK_CHECK_VALUE));
+  }
+
+  async recordKekCheckValue(value: Uint8Array): Promise<Uint8Array> {
+    return this.#environment.write(() => {
+      const recorded = this.#environment.meta.get(KEK_CHECK_VALUE);
+      if (recorded !== undefined) return recorded;
+      void this.#environment.meta.put(KEK_CHECK_VALUE, Buffer.from(value));
+      return value;
     });
   }
 

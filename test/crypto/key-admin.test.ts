@@ -160,7 +160,7 @@ describe('LocalKeyProvider', () => {
       { status: 'destroyed' },
       { status: 'ok' },
       { status: 'unknown' },
-      { status: 'failed', cause: { code: 'KEY_UNAVAILABLE' } },
+      { status: 'failed', cause: { code: 'KEY_FILE' } },
     ]);
     expect(store.fetches).toBe(1);
   });

@@ -7,6 +7,7 @@ import type { KeyStore, StoredKey } from '../../src/domain/ports.js';
 
 export class MemoryKeyStore implements KeyStore {
   readonly keys = new Map<string, StoredKey>();
+  checkValue: Uint8Array | undefined;
   fetches = 0;
   failing = false;
 
@@ -47,6 +48,17 @@ export class MemoryKeyStore implements KeyStore {
     return [...this.keys.values()]
       .filter((key) => (key.destroyedAtEpochMs ?? Number.NEGATIVE_INFINITY) >= epochMs)
       .map((key) => key.dekId);
+  }
+
+  async kekCheckValue(): Promise<Uint8Array | undefined> {
+    this.#check();
+    return this.checkValue;
+  }
+
+  async recordKekCheckValue(value: Uint8Array): Promise<Uint8Array> {
+    this.#check();
+    this.checkValue ??= value;
+    return this.checkValue;
   }
 
   #check(): void {

@@ -125,6 +125,19 @@ export function keyStoreContract(opened: Opened): void {
       expect(names(await listed(keys, scope))).toEqual(names([b]));
     });
 
+    it('records one check value of the KEK, the first, whoever else records one at once or later', async () => {
+      const { keys } = opened();
+      expect(await keys.kekCheckValue()).toBeUndefined();
+      const hex = (value: Uint8Array | undefined) => value && Buffer.from(value).toString('hex');
+      const values = Array.from({ length: 4 }, () => randomBytes(73));
+      const answers = await Promise.all(values.map((value) => keys.recordKekCheckValue(value)));
+      const [recorded] = answers.map(hex);
+      expect(values.map(hex)).toContain(recorded);
+      expect(new Set(answers.map(hex))).toEqual(new Set([recorded]));
+      expect(hex(await keys.recordKekCheckValue(randomBytes(73)))).toBe(recorded);
+      expect(hex(await keys.kekCheckValue())).toBe(recorded);
+    });
+
     it('tells which keys were destroyed since a time, that time included', async () => {
       const { keys } = opened();
       const destroyedAt = Date.now();
