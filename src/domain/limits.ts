@@ -37,6 +37,8 @@ export const PAGE_BYTES_MAX = 16 * MIB;
 export const REPEATED_PAGE_ROWS = 16;
 /** Conversations of large rows that a store remembers; a forgotten one's next read fails and is repeated in small pages. */
 export const LARGE_ROW_CONVERSATIONS_MAX = 10_000;
+/** Bytes that the disk of the embedded store has left at least; below it writes → STORE_UNAVAILABLE, until there is more. */
+export const EMBEDDED_FREE_BYTES_MIN = 64 * MIB;
 /** Time for one read of a group, pages and all, before it counts as failed (→ one retry, then UNAVAILABLE). */
 export const STORE_TIMEOUT_MS_DEFAULT = 2_000;
 /** Attempts of one flight in all (B52): the first and one retry. */
@@ -269,6 +271,10 @@ export const REACTION_ROUNDS_IN_FLIGHT_MAX = 10_000;
 export const ARCHIVE_WRITES_IN_FLIGHT_MAX = 64;
 /** Wait before an archiver tries a failed write again: doubled each time, up to the second; it never gives up. */
 export const ARCHIVE_RETRY_MS = { first: 100, max: 10_000 } as const;
+/** Bytes in UTF-8 of a consumer group's name that an archiver takes; it becomes part of keys in stores and logs. */
+export const LOG_GROUP_BYTES_MAX = 255;
+/** Bytes of a file of records that are compared at once with what a former run did of it. */
+export const RECORD_FILE_CHECK_BYTES = MIB;
 /** Bytes of a parked record that its line in the parking file repeats; of a larger one only place, size and hash. */
 export const PARKED_VALUE_BYTES_MAX = 64 * KIB;
 /** Bytes of a parking file; when it is full, further records are counted and logged, and not kept. */

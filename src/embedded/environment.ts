@@ -4,16 +4,19 @@
  * Writes that are asked for while another group is being written go together into the next transaction; their
  * promises resolve when it is synced to disk (overlappingSync is off, so a commit returns after fdatasync). Each runs
  * inside the write transaction, where it alone reads and writes, also against other processes: LMDB's writer lock is a
- * robust mutex. A write that fails with a coded error fails alone; any other failure rolls the whole group back.
+ * robust mutex. A write that fails with a coded error fails alone; any other failure rolls the whole group back. While
+ * the disk is short of space no write begins (free-space.ts).
  *
  * Transactions are run synchronously on the owner's thread, which therefore waits for the disk. lmdb's asynchronous
  * transaction callbacks would avoid that, but with lmdb 3.5.6 on Node 20 they are never called (tried).
  */
 import { type Database, open, type RootDatabase } from 'lmdb';
 import { MailjoinError } from '../domain/errors.js';
+import { EMBEDDED_FREE_BYTES_MIN } from '../domain/limits.js';
 import { BUCKET_WIDTH } from '../domain/seq.js';
 import { makeDataDirectory, storeFile } from './data-directory.js';
 import { checkFile } from './file-check.js';
+import { FreeSpace } from './free-space.js';
 
 /** Address space reserved for the file: its largest size. It costs nothing until used. Beyond it → STORE_UNAVAILABLE. */
 const FILE_BYTES_MAX = 64 * 1024 ** 3;
@@ -67,6 +70,7 @@ export class Environment {
   /** Consumer group → its offset and its owner. */
   readonly logGroups: Table;
   readonly #root: RootDatabase<Buffer, Buffer>;
+  readonly #space: FreeSpace;
   readonly #queue: QueuedWrite[] = [];
   #drainScheduled = false;
   #closing: Promise<void> | undefined;
@@ -107,6 +111,7 @@ export class Environment {
     } catch (error) {
       throw asStoreError(error);
     }
+    this.#space = new FreeSpace(directory);
     try {
       this.#checkMeta();
     } catch (error) {
@@ -164,6 +169,10 @@ export class Environment {
   #drain(): void {
     const group = this.#queue.splice(0, GROUP_WRITES_MAX);
     if (group.length === 0) return;
+    if (this.#space.isShort()) {
+      for (const { reject } of group) reject(full());
+      return;
+    }
     const settle: (() => void)[] = [];
     try {
       this.#root.transactionSync(() => {
@@ -226,6 +235,11 @@ function asStoreError(error: unknown): unknown {
     );
   }
   return new MailjoinError('STORE_UNAVAILABLE', 'the embedded store failed', { cause: error });
+}
+
+function full(): MailjoinError {
+  const left = `less than ${EMBEDDED_FREE_BYTES_MIN / 1024 ** 2} MiB`;
+  return new MailjoinError('STORE_UNAVAILABLE', `the disk of the embedded store has ${left} left`);
 }
 
 function closed(): MailjoinError {
