@@ -1,6 +1,7 @@
 /** What a command of the `mailjoin` program is, and how it ends. */
 import type { Log } from '../server/log.js';
 import type { CommandOption } from './command-line.js';
+import type { JsonField } from './json-fields.js';
 import type { SettingName, Settings } from './settings.js';
 import type { Terminal } from './terminal.js';
 
@@ -40,6 +41,8 @@ export interface Command {
   readonly summary: string;
   readonly settings: readonly SettingName[];
   readonly options: readonly CommandOption[];
+  /** Fields of the JSON that it takes. */
+  readonly fields?: readonly JsonField[];
   /** The one store that this command works on: it need not be named, and another one is refused. */
   readonly needsStore?: Settings['store'];
   /** It makes the file that `kekFile` names, which therefore need not be there. */

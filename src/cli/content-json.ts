@@ -7,7 +7,7 @@ import protobuf from 'protobufjs';
 import { toUserId } from './caller-ids.js';
 import { JsonFields } from './json-fields.js';
 
-const MEDIA_NAMES = [
+export const MEDIA_NAMES = [
   'object_id',
   'mime',
   'bytes',
@@ -18,7 +18,7 @@ const MEDIA_NAMES = [
   'blurhash',
   'checksum',
 ];
-const MENTION_NAMES = ['user_ids', 'at_all'];
+export const MENTION_NAMES = ['user_ids', 'at_all'];
 const UINT32_MAX = 0xffff_ffff;
 
 let commonTypes: protobuf.Root | undefined;

@@ -28,6 +28,12 @@ export function commandHelp(command: Command): string {
       lines.push(`  --${flag}${placeholder === undefined ? '' : ` <${placeholder}>`}`, ...wrapped(meaning));
     }
   }
+  if (command.fields !== undefined) {
+    lines.push('', 'Fields of the JSON, one object an item; * must be given');
+    for (const { names, isRequired, meaning } of command.fields) {
+      lines.push(`  ${names.join(' | ')}${isRequired ? ' *' : ''}`, ...wrapped(meaning));
+    }
+  }
   lines.push('', 'Settings: a flag, else an environment variable, else the config file, else the default');
   for (const name of command.settings) lines.push(...settingHelp(name));
   return lines.join('\n');

@@ -16,6 +16,7 @@ import {
 } from './command.js';
 import type { CommandOption } from './command-line.js';
 import { ItemOutput, type ItemRows, type Row } from './item-output.js';
+import type { JsonField } from './json-fields.js';
 import { openWriter } from './open-writer.js';
 import { type InputItem, readInput } from './read-input.js';
 import type { SettingName } from './settings.js';
@@ -52,6 +53,8 @@ export interface ItemCommandOf<T extends OfConversation, R> extends ItemRows<T, 
   readonly fieldFlags?: readonly (CommandOption & { readonly field: string })[];
   /** It changes messages that are there: one can be named by operands. */
   readonly takesOperands: boolean;
+  /** What `parse` takes, for the help. */
+  readonly fields: readonly JsonField[];
   readonly parse: (value: unknown) => T;
   readonly perform: (writer: Writer, item: T) => Promise<R>;
 }
@@ -67,6 +70,7 @@ export function itemCommand<T extends OfConversation, R>(of: ItemCommandOf<T, R>
     summary: of.summary,
     settings: WRITER_SETTINGS,
     options: [FILE_OPTION, ...fieldFlags, JSON_OPTION],
+    fields: of.fields,
     run: (invocation) => runItems(of, invocation),
   };
 }

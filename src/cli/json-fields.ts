@@ -10,6 +10,14 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 /** With a length that 4 divides. No repeated group: the engine keeps a place to go back to for each of its turns, and a payload has millions. */
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
+/** A field that there may be, for the parser and for the help. */
+export interface JsonField {
+  /** Of several, which say the same in different ways, at most one is given. */
+  readonly names: readonly string[];
+  readonly isRequired: boolean;
+  readonly meaning: string;
+}
+
 export class JsonFields {
   readonly #fields: ReadonlyMap<string, unknown>;
   /** What stands before a field's name in a problem: "media_metadata." or nothing. */
@@ -26,6 +34,14 @@ export class JsonFields {
     }
     this.#fields = new Map(fields);
     this.#prefix = prefix;
+  }
+
+  /** Refuses the first of these that must be given and is not. */
+  requireAll(fields: readonly JsonField[]): void {
+    const missing = fields.find(
+      ({ names, isRequired }) => isRequired && !names.some((name) => this.has(name)),
+    );
+    if (missing !== undefined) throw this.problem(missing.names.join(' or '), 'is missing');
   }
 
   has(name: string): boolean {
@@ -95,7 +111,7 @@ export class JsonFields {
 
   requiredBytes(name: string): Uint8Array {
     const bytes = this.bytes(name);
-    if (bytes === undefined) throw invalid(`${name}_text or ${name}_base64 is missing`);
+    if (bytes === undefined) throw this.problem(`${name}_text or ${name}_base64`, 'is missing');
     return bytes;
   }
 

@@ -8,6 +8,14 @@ import type { Command } from './command.js';
 import { itemCommand, targetRow } from './item-command.js';
 import type { Row } from './item-output.js';
 import {
+  COMMIT_FIELDS,
+  EDIT_FIELDS,
+  LIFT_FIELDS,
+  REACTION_FIELDS,
+  RECALL_FIELDS,
+  TARGET_FIELDS,
+} from './write-fields.js';
+import {
   commitFromJson,
   editFromJson,
   holdFromJson,
@@ -21,6 +29,7 @@ export const writeCommands: readonly Command[] = [
     name: 'commit',
     summary: 'Commit messages from JSON; a conversation begins with its first message.',
     takesOperands: false,
+    fields: COMMIT_FIELDS,
     parse: (value) => commitFromJson(value, randomUUID),
     perform: (writer, message) => writer.commit(message),
     itemRow: ({ tenantId, conversationId, clientMessageId }) => ({
@@ -47,6 +56,7 @@ export const writeCommands: readonly Command[] = [
         meaning: 'What the head’s preview shows instead; unless given, none.',
       },
     ],
+    fields: RECALL_FIELDS,
     parse: recallFromJson,
     perform: (writer, request) => writer.recall(request),
     itemRow: targetRow,
@@ -66,6 +76,7 @@ export const writeCommands: readonly Command[] = [
         meaning: 'The head’s preview while this is the last message; unless given, none.',
       },
     ],
+    fields: EDIT_FIELDS,
     parse: editFromJson,
     perform: (writer, request) => writer.edit(request),
     itemRow: targetRow,
@@ -86,6 +97,7 @@ export const writeCommands: readonly Command[] = [
       },
       { flag: 'take-back', field: 'take_back', meaning: 'Take the user’s reaction back.' },
     ],
+    fields: REACTION_FIELDS,
     parse: reactionFromJson,
     perform: (writer, request) => writer.react(request),
     itemRow: (request) => ({ ...targetRow(request), user_id: formatUuid(request.userId) }),
@@ -100,6 +112,7 @@ export const writeCommands: readonly Command[] = [
     name: 'hold place',
     summary: 'Keep messages from expiring until the hold is lifted.',
     takesOperands: true,
+    fields: TARGET_FIELDS,
     parse: holdFromJson,
     perform: async (writer, target) => {
       await writer.placeHold(target);
@@ -122,6 +135,7 @@ export const writeCommands: readonly Command[] = [
           'default, ephemeral_24h or tenant_custom: the row does not remember it. Unless given, default.',
       },
     ],
+    fields: LIFT_FIELDS,
     parse: liftFromJson,
     perform: async (writer, { retentionClass, ...target }) => {
       await writer.liftHold(target, retentionClass);

@@ -15,27 +15,17 @@ import type { RecallRequest } from '../write/recall.js';
 import type { MessageTarget } from '../write/row-change.js';
 import { toConversationId, toMessageId, toTenantId, toUserId } from './caller-ids.js';
 import { mediaFromJson, mentionsFromJson } from './content-json.js';
-import { JsonFields } from './json-fields.js';
+import { type JsonField, JsonFields } from './json-fields.js';
+import {
+  CLASSES,
+  COMMIT_FIELDS,
+  EDIT_FIELDS,
+  LIFT_FIELDS,
+  REACTION_FIELDS,
+  RECALL_FIELDS,
+  TARGET_FIELDS,
+} from './write-fields.js';
 
-const COMMIT_NAMES = [
-  'tenant_id',
-  'conversation_id',
-  'sender_id',
-  'sender_device_id',
-  'client_message_id',
-  'message_type',
-  'custom_type',
-  'schema_version',
-  'payload_text',
-  'payload_base64',
-  'media_metadata',
-  'mention_targets',
-  'reply_to_conversation_seq',
-  'retention_class',
-  'preview_text',
-  'preview_base64',
-];
-const TARGET_NAMES = ['tenant_id', 'conversation_id', 'conversation_seq', 'message_id'];
 /** What the output of one command says beside the target, and the input of the next may still have. */
 const PASSED_OVER = [
   'line',
@@ -47,11 +37,9 @@ const PASSED_OVER = [
   'counts',
 ];
 
-const CLASSES = new Map(Object.entries(RetentionClass).map(([name, value]) => [name.toLowerCase(), value]));
-
 /** `newId` names a message that has no client_message_id; a retry of it must then say it. */
 export function commitFromJson(value: unknown, newId: () => string): MessageToCommit {
-  const fields = new JsonFields(value, COMMIT_NAMES);
+  const fields = fieldsOf(value, COMMIT_FIELDS);
   const device = fields.text('sender_device_id');
   const media = fields.value('media_metadata');
   const mentions = fields.value('mention_targets');
@@ -74,19 +62,18 @@ export function commitFromJson(value: unknown, newId: () => string): MessageToCo
 }
 
 export function recallFromJson(value: unknown): RecallRequest {
-  const fields = changeFields(value, ['placeholder_text', 'placeholder_base64']);
+  const fields = fieldsOf(value, RECALL_FIELDS, PASSED_OVER);
   return { ...targetOf(fields), placeholder: fields.bytes('placeholder') };
 }
 
 export function editFromJson(value: unknown): EditRequest {
-  const names = ['payload_text', 'payload_base64', 'preview_text', 'preview_base64'];
-  const fields = changeFields(value, names);
+  const fields = fieldsOf(value, EDIT_FIELDS, PASSED_OVER);
   return { ...targetOf(fields), payload: fields.requiredBytes('payload'), preview: fields.bytes('preview') };
 }
 
 /** reaction_key, or take_back: true. */
 export function reactionFromJson(value: unknown): ReactionRequest {
-  const fields = changeFields(value, ['user_id', 'reaction_key', 'take_back']);
+  const fields = fieldsOf(value, REACTION_FIELDS, PASSED_OVER);
   const reactionKey = fields.text('reaction_key');
   const takesBack = fields.boolean('take_back') === true;
   if (takesBack === (reactionKey !== undefined)) {
@@ -96,7 +83,7 @@ export function reactionFromJson(value: unknown): ReactionRequest {
 }
 
 export function holdFromJson(value: unknown): MessageTarget {
-  return targetOf(changeFields(value, []));
+  return targetOf(fieldsOf(value, TARGET_FIELDS, PASSED_OVER));
 }
 
 export interface LiftRequest extends MessageTarget {
@@ -105,7 +92,7 @@ export interface LiftRequest extends MessageTarget {
 
 /** The table does not remember which class a held row had: it is said here, default where it is not. */
 export function liftFromJson(value: unknown): LiftRequest {
-  const fields = changeFields(value, ['retention_class']);
+  const fields = fieldsOf(value, LIFT_FIELDS, PASSED_OVER);
   const retentionClass = classOf(fields) ?? RetentionClass.DEFAULT;
   if (retentionClass === RetentionClass.COMPLIANCE_HOLD) {
     throw fields.problem('retention_class', 'is the hold that is to be lifted');
@@ -113,8 +100,14 @@ export function liftFromJson(value: unknown): LiftRequest {
   return { ...targetOf(fields), retentionClass };
 }
 
-function changeFields(value: unknown, own: readonly string[]): JsonFields {
-  return new JsonFields(value, [...TARGET_NAMES, ...own, ...PASSED_OVER]);
+function fieldsOf(
+  value: unknown,
+  table: readonly JsonField[],
+  passedOver: readonly string[] = [],
+): JsonFields {
+  const fields = new JsonFields(value, [...table.flatMap(({ names }) => names), ...passedOver]);
+  fields.requireAll(table);
+  return fields;
 }
 
 function targetOf(fields: JsonFields): MessageTarget {
