@@ -92,6 +92,30 @@ describeWithCassandra('commands on a real Cassandra', ({ contactPoint, localData
     ]);
   });
 
+  it('another KEK than the one that its keys were made with is refused, with the check value and without', async () => {
+    const other = path.join(directory, 'other-kek');
+    await createKekFile(other);
+    const create = (id: string, kek: string) =>
+      run('keys', 'create', 't', id, '--store', 'cql', '--kek-file', kek);
+    const refused = [1, expect.stringMatching(/KEY_FILE.*other-kek/)];
+    for (const forget of [false, true]) {
+      if (forget) {
+        await client.execute(`DELETE FROM ${keyspace}.mailjoin_meta WHERE name = ? IF EXISTS`, [
+          'kek_check_value',
+        ]);
+      }
+      const { exitCode, errors } = await create('other', other);
+      expect([exitCode, errors]).toEqual(refused);
+      const starting = startSidecar({ ...settings(), kekFile: other }, SILENT_LOG);
+      await expect(starting).rejects.toMatchObject({ code: 'KEY_FILE' });
+      expect((await create(`own-${forget}`, kekFile)).exitCode).toBe(0);
+    }
+    const { rows } = await client.execute(`SELECT value FROM ${keyspace}.mailjoin_meta WHERE name = ?`, [
+      'kek_check_value',
+    ]);
+    expect(rows).toMatchObject([{ value: expect.stringMatching(/^01[0-9a-f]{144}$/) }]);
+  });
+
   it('a sidecar on it is ready and joins', async () => {
     const sidecar = await startSidecar(settings(), SILENT_LOG);
     try {
