@@ -16,9 +16,9 @@ export interface ArchiveTotals {
   readonly parked: number;
   /** Of the parked ones: those for which the parking file had no room. */
   readonly unkept: number;
-  /** Attempts that failed and were repeated. */
+  /** Attempts that the store failed and that were repeated. */
   readonly retries: number;
-  /** Records not yet archived, as the log told last; undefined before it did. */
+  /** Records not yet archived, as the log told last; undefined while it does not tell. */
   readonly lag: bigint | undefined;
 }
 

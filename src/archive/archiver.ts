@@ -10,7 +10,8 @@
  * A store that fails is waited for, as long as it takes; no record is skipped for it. A record that is at fault itself
  * is parked with its reason: what no store can take (archive-work.ts), what names another message, and what this store
  * refuses while it takes the repetition of a row that it took before, which shows that it is the record and not the
- * store. Without such a row the refusal is waited out, too.
+ * store. Without such a row the refusal is waited out, too. A parking place that fails is waited for as a
+ * store is, and told apart from it.
  *
  * An abort ends it well: the batch under way is finished and committed, or, while the store fails, left as it is.
  */
@@ -26,15 +27,18 @@ import { isUnanswered, Patience, type PatienceOptions, Stopped } from './patienc
 import { type ChangeOutcome, RowArchiver, type RowArchiverPorts } from './row-archiver.js';
 
 export interface ArchiverOptions extends RowArchiverPorts, Pick<PatienceOptions, 'sleep' | 'random'> {
-  readonly log: Pick<LogReader, 'consume'>;
+  /** With `ends`, how far behind a run up to an end left off is asked once more; else it is what was told last. */
+  readonly log: Pick<LogReader, 'consume'> & Partial<Pick<LogReader, 'ends'>>;
   readonly group: string;
   readonly parking: ParkingLot;
   /** Larger rows are parked: the store would not take them. */
   readonly rowBytesMax: number;
-  /** Is told of every failed attempt by its code. */
+  /** Is told of every attempt that the store failed, by its code. */
   readonly onRetry?: ((code: ErrorCode) => void) | undefined;
   /** Is told of every failure of the log that is waited out. */
   readonly onLogFailure?: ((error: unknown) => void) | undefined;
+  /** Is told of every attempt to park that failed. */
+  readonly onParkingFailure?: ((error: unknown) => void) | undefined;
   /** Is told of every parked record. */
   readonly onParked?: ((poison: Poison) => void) | undefined;
 }
@@ -49,6 +53,7 @@ export class Archiver {
   readonly #options: ArchiverOptions;
   readonly #rows: RowArchiver;
   readonly #patience: Patience;
+  readonly #parkingPatience: Patience;
   readonly #totals = noTotals();
   /** A row that the store took: repeating it shows whether it still takes any. */
   #taken: WrittenMessage | undefined;
@@ -57,6 +62,8 @@ export class Archiver {
     this.#options = options;
     this.#rows = new RowArchiver(options);
     this.#patience = new Patience({ ...options, onFailure: (error) => this.#onFailure(error) });
+    const onFailure = (error: unknown): void => options.onParkingFailure?.(error);
+    this.#parkingPatience = new Patience({ ...options, onFailure });
   }
 
   totals(): ArchiveTotals {
@@ -71,6 +78,7 @@ export class Archiver {
     const reached = new AbortController();
     const ending = AbortSignal.any([signal, reached.signal]);
     const left = new Map(until?.map(({ partition, offset }) => [partition, offset]));
+    const passed = new Map<number, bigint>();
     for (const [partition, offset] of left) if (offset === 0n) left.delete(partition);
     const endWhen = (done: boolean): void => {
       if (until !== undefined && done) reached.abort();
@@ -84,6 +92,7 @@ export class Archiver {
         onEntries: async (entries) => {
           await this.#archiveBatch(entries, signal);
           for (const { partition, offset } of entries) {
+            passed.set(partition, offset + 1n);
             if (offset + 1n >= (left.get(partition) ?? offset + 2n)) left.delete(partition);
           }
           endWhen(left.size === 0);
@@ -97,6 +106,17 @@ export class Archiver {
     } catch (error) {
       if (!(error instanceof Stopped)) throw error;
     }
+    if (until !== undefined && left.size === 0) this.#totals.lag = await this.#lagBehind(passed);
+  }
+
+  /** What was told last may be older than the last batches; only a run that passed every end knows where it stands. */
+  async #lagBehind(passed: ReadonlyMap<number, bigint>): Promise<bigint | undefined> {
+    const { log } = this.#options;
+    if (log.ends === undefined) return this.#totals.lag;
+    const ends = await log.ends().catch(() => undefined);
+    if (ends === undefined) return undefined;
+    const left = ends.map(({ partition, offset }) => offset - (passed.get(partition) ?? 0n));
+    return left.reduce((sum, each) => (each > 0n ? sum + each : sum), 0n);
   }
 
   async #archiveBatch(entries: readonly LogEntry[], signal: AbortSignal): Promise<void> {
@@ -169,7 +189,7 @@ export class Archiver {
   }
 
   async #park(parked: readonly Poison[], signal: AbortSignal): Promise<void> {
-    const unkept = await this.#patience.run(() => this.#options.parking.park(parked), signal);
+    const unkept = await this.#parkingPatience.run(() => this.#options.parking.park(parked), signal);
     this.#totals.parked += parked.length;
     this.#totals.unkept += unkept;
     for (const poison of parked) this.#options.onParked?.(poison);

@@ -5,15 +5,18 @@
  * has the same partition and offset.
  *
  * Bounded: when the file is full, records are only counted and logged; the log itself keeps them for its own time. The
- * file is made with the first line.
+ * file is looked at, and made, before anything is consumed: a record that must be parked and cannot be holds up all that
+ * come after it.
  */
 import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
+import { MailjoinError } from '../domain/errors.js';
 import { PARKED_VALUE_BYTES_MAX, PARKING_FILE_BYTES_MAX } from '../domain/limits.js';
 import type { Poison } from './archive-work.js';
+import { fileProblem } from './file-problem.js';
 
 export interface ParkingLot {
-  /** Resolves when all are on disk; answers how many found no room. */
+  /** Resolves when all are on disk; answers how many found no room. Fails with the system's error. */
   park(records: readonly Poison[]): Promise<number>;
 }
 
@@ -24,6 +27,23 @@ export class ParkingFile implements ParkingLot {
   constructor(path: string, bytesMax: number = PARKING_FILE_BYTES_MAX) {
     this.#path = path;
     this.#bytesMax = bytesMax;
+  }
+
+  /** Opens it as parking does, and makes it where it is not there. CONFIG_INVALID when that is not possible. */
+  async prepare(): Promise<void> {
+    let isFile: boolean;
+    try {
+      const file = await open(this.#path, 'a+', 0o600);
+      try {
+        isFile = (await file.stat()).isFile();
+      } finally {
+        await file.close();
+      }
+    } catch (cause) {
+      throw fileProblem(this.#path, 'cannot be opened for records that cannot be archived', cause);
+    }
+    if (!isFile)
+      throw new MailjoinError('CONFIG_INVALID', `the parking file ${this.#path} is no regular file`);
   }
 
   async park(records: readonly Poison[]): Promise<number> {

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
-import { copyToFile } from '../../src/archive/record-file.js';
+import { copyToFile } from '../../src/archive/record-copy.js';
 import type { LogMessage, LogRecord } from '../../src/codec/log-record.js';
 import { openEmbedded } from '../../src/embedded/open-embedded.js';
 import { temporaryDirectory } from '../embedded/embedded-fixtures.js';
@@ -81,7 +81,7 @@ it('S-7 R3.3: killed at any point and run again, it leaves the rows of an undist
 
   // A file has no lease to wait for after a kill, so every start goes on at once.
   const file = join(directory, 'records');
-  await copyToFile(opened.log, file, unstopped());
+  await copyToFile({ log: async () => opened.log, path: file, signal: unstopped() });
   const messages = records.flat().filter((record) => record.kind === 'message');
   let interrupted = 0;
   for (let kill = 0; kill < KILLS; kill++) {

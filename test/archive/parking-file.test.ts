@@ -1,12 +1,13 @@
 /** The parking file: bounded, readable after a crash, its owner's alone. */
+import { execFileSync } from 'node:child_process';
 import { appendFileSync, existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Poison } from '../../src/archive/archive-work.js';
 import { ParkingFile } from '../../src/archive/parking-file.js';
 import { PARKED_VALUE_BYTES_MAX } from '../../src/domain/limits.js';
-import { temporaryDirectory } from '../embedded/embedded-fixtures.js';
-import { entryOf } from './archive-fixtures.js';
+import { openFor, SetClock, temporaryDirectory } from '../embedded/embedded-fixtures.js';
+import { append, archiverOn, chat, entryOf, KeptParking, messageAt, unstopped } from './archive-fixtures.js';
 
 function poison(bytes: number, offset: bigint, reason = 'field 1 has bit 63 set'): Poison {
   return { entry: entryOf(new Uint8Array(bytes).fill(7), offset), code: 'LOG_CORRUPT', reason };
@@ -26,10 +27,37 @@ describe('a parking file', () => {
     await expect(new ParkingFile(path).park([poison(3, 1n)])).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
-  it('is not made before there is something to park', async () => {
+  it('is looked at before anything is consumed: CONFIG_INVALID with its path and the reason', async () => {
+    const directory = temporaryDirectory();
+    const fifo = join(directory, 'fifo');
+    execFileSync('mkfifo', [fifo]);
+    const refusals = [
+      [directory, `${directory} cannot be opened for records that cannot be archived (EISDIR)`],
+      [join(directory, 'missing', 'x'), `${join(directory, 'missing', 'x')} cannot be opened`],
+      [join(directory, 'missing', 'x'), '(ENOENT)'],
+      // It takes lines, but none is ever known to be on disk.
+      ['/dev/null', '/dev/null is no regular file'],
+      [fifo, `${fifo} is no regular file`],
+    ] as const;
+    for (const [path, text] of refusals) {
+      await expect(new ParkingFile(path).prepare()).rejects.toMatchObject({
+        code: 'CONFIG_INVALID',
+        message: expect.stringContaining(text),
+      });
+    }
+    expect(existsSync(join(directory, 'missing'))).toBe(false);
+  });
+
+  it('is made when it is looked at, its owner’s alone, and one that is there stays as it is', async () => {
     const path = join(temporaryDirectory(), 'parked.jsonl');
     expect(await new ParkingFile(path).park([])).toBe(0);
     expect(existsSync(path)).toBe(false);
+    await new ParkingFile(path).prepare();
+    expect([statSync(path).size, statSync(path).mode & 0o777]).toEqual([0, 0o600]);
+    await new ParkingFile(path).park([poison(3, 1n)]);
+    const text = readFileSync(path, 'utf8');
+    await new ParkingFile(path).prepare();
+    expect(readFileSync(path, 'utf8')).toBe(text);
   });
 
   it('tells place, code, reason, size and bytes of each record, and is its owner’s alone', async () => {
@@ -77,5 +105,28 @@ describe('a parking file', () => {
     appendFileSync(path, '{"partition":0,"off');
     await new ParkingFile(path).park([poison(1, 5n)]);
     expect(readFileSync(path, 'utf8').split('\n')[1]).toContain('"offset":"5"');
+  });
+});
+
+describe('a parking place', () => {
+  it('that fails is waited for, holds its batch, and is told apart from a store that fails', async () => {
+    const clock = new SetClock();
+    const { store, writes, log } = await openFor(temporaryDirectory(), clock);
+    await append(log, messageAt(chat(), 1n, BigInt(clock.ms)));
+    await log.append({ key: new Uint8Array(16), value: Buffer.from('0effff', 'hex') });
+    const kept = new KeptParking();
+    const told: unknown[] = [];
+    const retried: string[] = [];
+    const failure = new Error('the disk is full');
+    const archiver = archiverOn({ messages: store, writes, clock }, log, {
+      parking: { park: (records) => (told.length < 3 ? Promise.reject(failure) : kept.park(records)) },
+      onParkingFailure: (error) => told.push(error),
+      onRetry: (code) => retried.push(code),
+    });
+    await archiver.run(unstopped(), await log.ends());
+    expect(told).toEqual([failure, failure, failure]);
+    expect(retried).toEqual([]);
+    expect(archiver.totals()).toMatchObject({ records: 2, messages: 1, parked: 1, retries: 0 });
+    expect(kept.parked).toHaveLength(1);
   });
 });

@@ -60,7 +60,6 @@ describe('what is refused', () => {
   it.each([
     [['archive', '--from-file', 'a', '--to-file', 'b'], 2, 'cannot be given together'],
     [['archive', '--log', 'none'], 1, 'CONFIG_INVALID'],
-    [['archive', '--from-file', 'missing'], 1, 'LOG_UNAVAILABLE'],
     [['archive', '--until-end'], 1, 'STORE_MISSING'],
     [['archive', '--to-file', 'copy'], 1, 'STORE_MISSING'],
     [['advance', '--conversations', '0'], 2, '--conversations must be a whole number from 1'],
