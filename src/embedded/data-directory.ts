@@ -5,9 +5,12 @@
  */
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { getSystemErrorName } from 'node:util';
 import { MailjoinError } from '../domain/errors.js';
 
 const FILE_NAME = 'mailjoin.lmdb';
+/** What the system says to a user who may not, also of a file system that is mounted to be read alone. */
+const REFUSALS: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS']);
 
 /** The file of the store in a directory. */
 export function storeFile(directory: string): string {
@@ -23,7 +26,11 @@ export function storeExists(directory: string): boolean {
 export function dataDirectoryProblem(path: string): string | undefined {
   try {
     const nearest = nearestExisting(resolve(path));
-    if (statSync(nearest).isDirectory()) return undefined;
+    if (statSync(nearest).isDirectory()) {
+      // Fails where it may not be entered, in which nothing would seem to lie.
+      statSync(`${nearest}/.`);
+      return undefined;
+    }
     return nearest === resolve(path) ? 'is no directory' : `cannot be made: ${nearest} is no directory`;
   } catch (error) {
     return `cannot be used: ${codeOf(error)}`;
@@ -54,10 +61,27 @@ function nearestExisting(path: string): string {
   return at;
 }
 
+/**
+ * CONFIG_INVALID for a file of the directory that this user may not open so; undefined for every other failure. LMDB
+ * gives the system's numbers, Node its names.
+ */
+export function openingRefused(directory: string, error: unknown): MailjoinError | undefined {
+  const name = systemErrorName(error);
+  if (name === undefined || !REFUSALS.has(name)) return undefined;
+  return unusable(directory, `${FILE_NAME} cannot be opened for reading and writing: ${name}`, error);
+}
+
+/** "EACCES" and the like, of an error of the system. */
+export function systemErrorName(error: unknown): string | undefined {
+  if (!(error instanceof Error && 'code' in error)) return undefined;
+  if (typeof error.code === 'string') return error.code;
+  return typeof error.code === 'number' && error.code > 0 ? getSystemErrorName(-error.code) : undefined;
+}
+
 function unusable(path: string, problem: string, cause?: unknown): MailjoinError {
   return new MailjoinError('CONFIG_INVALID', `dataDir (${path}): ${problem}`, { cause });
 }
 
 function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'failed';
+  return systemErrorName(error) ?? 'failed';
 }

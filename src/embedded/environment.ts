@@ -14,7 +14,7 @@ import { type Database, open, type RootDatabase } from 'lmdb';
 import { MailjoinError } from '../domain/errors.js';
 import { EMBEDDED_FREE_BYTES_MIN } from '../domain/limits.js';
 import { BUCKET_WIDTH } from '../domain/seq.js';
-import { makeDataDirectory, storeFile } from './data-directory.js';
+import { makeDataDirectory, openingRefused, storeFile, systemErrorName } from './data-directory.js';
 import { checkFile } from './file-check.js';
 import { FreeSpace } from './free-space.js';
 
@@ -109,7 +109,7 @@ export class Environment {
       this.log = table('log');
       this.logGroups = table('log_group');
     } catch (error) {
-      throw asStoreError(error);
+      throw openingRefused(directory, error) ?? asStoreError(error);
     }
     this.#space = new FreeSpace(directory);
     try {
@@ -234,7 +234,9 @@ function asStoreError(error: unknown): unknown {
       },
     );
   }
-  return new MailjoinError('STORE_UNAVAILABLE', 'the embedded store failed', { cause: error });
+  const name = systemErrorName(error);
+  const detail = name === undefined ? 'the embedded store failed' : `the embedded store failed: ${name}`;
+  return new MailjoinError('STORE_UNAVAILABLE', detail, { cause: error });
 }
 
 function full(): MailjoinError {
