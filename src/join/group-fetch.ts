@@ -137,8 +137,8 @@ async function readRows(
   }
 }
 
-function codeOf(error: unknown): string {
-  return error instanceof MailjoinError ? error.code : 'INTERNAL';
+function codeOf(error: unknown, otherwise = 'INTERNAL'): string {
+  return error instanceof MailjoinError ? error.code : otherwise;
 }
 
 /** Whether anybody still waits for a flight. */
@@ -255,7 +255,7 @@ async function resolveKeys(
   for (const name of missing.keys()) {
     const answer = answers[index++] as Unwrapped;
     keys.set(name, answer);
-    if (answer.status === 'failed') context.onFailure('KEY_UNAVAILABLE', answer.cause);
+    if (answer.status === 'failed') context.onFailure(codeOf(answer.cause, 'KEY_UNAVAILABLE'), answer.cause);
   }
   return keys;
 }
