@@ -40,7 +40,7 @@ export class ParkingFile implements ParkingLot {
         await file.close();
       }
     } catch (cause) {
-      throw fileProblem(this.#path, 'cannot be opened for records that cannot be archived', cause);
+      throw fileProblem(this.#path, 'cannot be opened as parking file', cause);
     }
     if (!isFile)
       throw new MailjoinError('CONFIG_INVALID', `the parking file ${this.#path} is no regular file`);

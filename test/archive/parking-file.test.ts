@@ -32,7 +32,7 @@ describe('a parking file', () => {
     const fifo = join(directory, 'fifo');
     execFileSync('mkfifo', [fifo]);
     const refusals = [
-      [directory, `${directory} cannot be opened for records that cannot be archived (EISDIR)`],
+      [directory, `${directory} cannot be opened as parking file (EISDIR)`],
       [join(directory, 'missing', 'x'), `${join(directory, 'missing', 'x')} cannot be opened`],
       [join(directory, 'missing', 'x'), '(ENOENT)'],
       // It takes lines, but none is ever known to be on disk.

@@ -43,6 +43,7 @@ describeWithCassandra('on a Cassandra behind TLS', () => {
   describeWithKafka('and a Kafka behind TLS', () => {
     const directory = temporaryDirectory();
     const kekFile = path.join(directory, 'kek');
+    const parking = ['--parking-file', path.join(directory, 'parked.jsonl')];
     let files: TlsFiles;
     let cassandra: Cassandra;
     let kafka: TlsKafka;
@@ -134,7 +135,7 @@ describeWithCassandra('on a Cassandra behind TLS', () => {
       const result = await resultOf(client, { ...target, ...committed });
       expect(result).toEqual(['OK', payload.toString('hex')]);
 
-      const archived = await program(['archive', '--until-end', '--json']);
+      const archived = await program(['archive', '--until-end', '--json', ...parking]);
       expect([archived.exitCode, archived.rows[0]]).toEqual([0, expect.objectContaining({ messages: 1 })]);
     }, 120_000);
 
@@ -184,7 +185,7 @@ describeWithCassandra('on a Cassandra behind TLS', () => {
         ],
         [
           'plain text to the log, to who joins a group',
-          ['archive'],
+          ['archive', ...parking],
           () => ({ brokersTls: 'false', brokersCaFile: undefined }),
           'TLS_FAILED',
           'turn brokersTls on',
