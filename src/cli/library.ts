@@ -26,7 +26,7 @@ export { mediaFromJson, mentionsFromJson } from './content-json.js';
 export type { OpenedWriter, OpenWriterOptions } from './open-writer.js';
 export type { Settings } from './settings.js';
 
-/** Fails with CONFIG_INVALID (every problem at once), KEY_FILE, STORE_*, SCHEMA_MISSING or LOG_UNAVAILABLE. */
+/** Fails with CONFIG_INVALID (every problem at once), KEY_FILE, STORE_*, SCHEMA_*, LOG_* or TOPIC_MISSING. */
 export async function openWriter(
   given: Partial<Settings>,
   options: OpenWriterOptions & { readonly log?: Log } = {},

@@ -19,8 +19,8 @@ export function logKindOf(settings: Pick<Settings, 'log' | 'store' | 'brokers'>)
 
 /**
  * A log to read, or undefined for "none". A log on Kafka is to be closed by the caller; `embedded` is the one of the
- * opened store, closed with it. LOG_REFUSED or TLS_FAILED when brokers will not have us; those that cannot be reached are
- * waited for later.
+ * opened store, closed with it. LOG_REFUSED or TLS_FAILED when brokers will not have us, TOPIC_MISSING when
+ * they have no such topic; those that cannot be reached are waited for later.
  */
 export async function openLogReader(
   settings: Settings,
@@ -37,7 +37,7 @@ export async function openLogReader(
 /**
  * A log to write to and to read, for writers: brokers are asked how large a record may be. CONFIG_INVALID where there is
  * none (a commit is acknowledged when the log has it: R5.1), LOG_UNAVAILABLE when no broker answers,
- * LOG_REFUSED or TLS_FAILED when they will not have us.
+ * TOPIC_MISSING when they have no such topic, LOG_REFUSED or TLS_FAILED when they will not have us.
  */
 export async function openLog(
   settings: Settings,

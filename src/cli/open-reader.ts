@@ -32,7 +32,7 @@ export interface OpenedReader extends Readers {
   close(): Promise<void>;
 }
 
-/** Fails with STORE_MISSING, KEY_FILE, CONFIG_INVALID, STORE_*, SCHEMA_MISSING or BUCKET_WIDTH; nothing is left open. */
+/** Fails with STORE_MISSING, KEY_FILE, CONFIG_INVALID, STORE_*, SCHEMA_* or BUCKET_WIDTH; nothing is left open. */
 export async function openReader(settings: Settings, log: Log): Promise<OpenedReader> {
   const closers = new Closers();
   try {

@@ -45,7 +45,10 @@ export interface OpenWriterOptions {
   readonly needsStore?: boolean;
 }
 
-/** Fails with CONFIG_INVALID, KEY_FILE, STORE_*, SCHEMA_MISSING, BUCKET_WIDTH or LOG_UNAVAILABLE; nothing is left open. */
+/**
+ * Fails with CONFIG_INVALID, KEY_FILE, STORE_*, SCHEMA_*, BUCKET_WIDTH, LOG_*, TLS_FAILED or TOPIC_MISSING; nothing is left
+ * open.
+ */
 export async function openWriter(
   settings: Settings,
   events: Log,

@@ -36,7 +36,7 @@ const KEK_FILE_NAME = 'kek';
 
 /**
  * Opens message store and key store; `onStatement` is told of every request to a CQL store. Fails with STORE_*,
- * SCHEMA_MISSING, BUCKET_WIDTH or CONFIG_INVALID.
+ * SCHEMA_MISSING, SCHEMA_MISMATCH, BUCKET_WIDTH or CONFIG_INVALID.
  */
 export async function openStores(
   settings: Settings,
