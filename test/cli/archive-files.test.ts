@@ -196,14 +196,17 @@ describe('a run that is stopped before its end', { timeout: 60_000 }, () => {
     expect((await run('archive', '--to-file', copy)).exitCode).toBe(0);
     fs.mkdirSync(at('parked'));
     const parking = ['--parking-file', at('parked', 'lines.jsonl')];
-    const stopped = start('--from-file', copy, ...parking);
-    await until(async () => fs.existsSync(at('parked', 'lines.jsonl')), 20_000);
+    const stopped = start('--from-file', copy, '--json', ...parking);
+    while (!fs.existsSync(at('parked', 'lines.jsonl'))) await delay(1);
+    stopped.child.kill('SIGSTOP');
     // The last batch has poison: it cannot be done any more.
     fs.rmSync(at('parked'), { recursive: true });
+    stopped.child.kill('SIGCONT');
     await until(async () => stopped.events('parking_failure').length > 0, 20_000);
     stopped.child.kill('SIGTERM');
     expect(await stopped.closed).toEqual([1, null]);
     expect(stopped.output()).toContain('SHUTTING_DOWN');
+    expect(stopped.output()).toContain('"records":');
     fs.mkdirSync(at('parked'));
     const { exitCode, out } = await run('archive', '--from-file', copy, '--json', ...parking);
     expect(exitCode).toBe(0);
