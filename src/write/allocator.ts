@@ -31,8 +31,8 @@ import { assertSeq } from '../domain/seq.js';
 import type { SequenceStore, SeqWindow } from '../domain/write-ports.js';
 import {
   conversationCheck,
+  drawnBehindMs,
   EVENT_STEP,
-  endOfMs,
   eventPrefix,
   type FormerRevision,
   IdGenerator,
@@ -242,7 +242,7 @@ export class WindowAllocator implements SequenceAllocator {
     const end = first + BigInt(count);
     assertSeq(first, 'the first seq of a window');
     assertSeq(end - 1n, 'the last seq of a window');
-    const floor = endOfMs(idFloorMs);
+    const floor = drawnBehindMs(idFloorMs);
     const conversation = this.#conversations.get(key) ?? {
       windows: [],
       check: conversationCheck(conversationId),

@@ -82,6 +82,14 @@ export function endOfMs(ms: bigint): IdPrefix {
   return (ms << COUNTER_BITS) | COUNTER_MAX;
 }
 
+/**
+ * A prefix in the millisecond behind this one, its counter drawn: two processes that begin there, whose clocks are behind
+ * it, rarely meet in one microsecond.
+ */
+export function drawnBehindMs(ms: bigint): IdPrefix {
+  return endOfMs(ms) + 1n + BigInt(randomCounterStart());
+}
+
 /** 32 bits that an id carries of its conversation. */
 export function conversationCheck(conversationId: ConversationId): number {
   return createHash('sha256').update(CHECK_LABEL).update(conversationId).digest().readUInt32BE(0);
