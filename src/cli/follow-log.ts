@@ -17,7 +17,10 @@ import type { Log } from '../server/log.js';
 import type { LogFigures } from '../server/metrics.js';
 import { Retention } from '../write/retention.js';
 import type { RetentionPolicies } from '../write/retention-policies.js';
+import { FailureLines } from './failure-lines.js';
 import type { Settings } from './settings.js';
+
+const LOG_FAILURE_PERIOD_MS = 5_000;
 
 export interface FollowedLog {
   /** undefined when it is in time, else why the process is not ready. */
@@ -75,6 +78,8 @@ export function followLog(settings: Settings, parts: FollowedParts): FollowedLog
       log.write('warn', 'log_record_skipped', { code: codeOf(error), partition, offset: String(offset) }),
   });
   const lagMsMax = settings.followLagMaxMs;
+  const failures = new FailureLines(log, 'log_failure');
+  const periods = setInterval(() => failures.endPeriod(), LOG_FAILURE_PERIOD_MS).unref();
   const follower = new LogFollower({
     log: reader,
     events,
@@ -82,7 +87,7 @@ export function followLog(settings: Settings, parts: FollowedParts): FollowedLog
     warmer,
     clock,
     lagMsMax,
-    onFailure: (error) => log.write('warn', 'log_failure', { code: codeOf(error) }),
+    onFailure: (error) => failures.add(error),
   });
   return {
     problem: () =>
@@ -98,6 +103,7 @@ export function followLog(settings: Settings, parts: FollowedParts): FollowedLog
     }),
     start: () => follower.start(),
     stop: async () => {
+      clearInterval(periods);
       await follower.stop();
       await warmer?.stop();
     },
