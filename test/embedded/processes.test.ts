@@ -35,7 +35,7 @@ async function linesOf(
   return lines;
 }
 
-describe('several processes', { timeout: 30_000 }, () => {
+describe('several processes', { timeout: 120_000 }, () => {
   it('merge into one row without losing a write, and insert a key once', async () => {
     const directory = temporaryDirectory();
     const { store, keys } = await openFor(directory, new SetClock());
