@@ -29,7 +29,8 @@ export class LargeRows {
 
   /** What a read of it has brought. */
   learn(read: GroupRead, { rows, bytes }: Pick<ReadCost, 'rows' | 'bytes'>): void {
-    if (rows === 0) return;
+    // A few rows, as live delivery reads them, say nothing of a page.
+    if (rows < REPEATED_PAGE_ROWS && bytes < PAGE_BYTES_MAX) return;
     const meanBytes = bytes / rows;
     if (meanBytes > USUAL_ROW_BYTES_MAX) this.#meanBytes.set(keyOf(read), meanBytes);
     else if (this.#meanBytes.size > 0) this.#meanBytes.delete(keyOf(read));

@@ -130,7 +130,9 @@ export class CqlStore implements MessageStore {
   ): Promise<void> {
     let rows = 0;
     let last: CqlRow | undefined;
-    let page: CqlPage = await this.#session.execute(statement, values, undefined, visit.pageRows);
+    // Summaries are small, and have no bound: many pages of few rows would use up the whole time.
+    const pageRows = bounded && visit.pageRows;
+    let page: CqlPage = await this.#session.execute(statement, values, undefined, pageRows);
     for (;;) {
       if (visit.over) return;
       rows += page.rows.length;
@@ -151,7 +153,7 @@ export class CqlStore implements MessageStore {
         return;
       }
       visit.cost.furtherPages++;
-      page = await this.#session.execute(statement, values, page.pageState, visit.pageRows);
+      page = await this.#session.execute(statement, values, page.pageState, pageRows);
     }
   }
 

@@ -32,6 +32,8 @@ function statementsOf(keyspaceName: string) {
   return {
     // An ordinary read: should it be behind, the condition refuses the write and tells the mark.
     read: statement(`SELECT next_seq, reserved_at FROM ${table} WHERE ${KEY}`, 'select', 'read'),
+    // No condition follows this one, so it must not be behind, whatever the consistency of reads.
+    readLatest: statement(`SELECT next_seq, reserved_at FROM ${table} WHERE ${KEY}`, 'select', 'serial'),
     begin: statement(
       `INSERT INTO ${table} (tenant_id, conversation_id, next_seq, reserved_at) VALUES (?, ?, ?, ?) IF NOT EXISTS`,
       'insert',
@@ -75,7 +77,7 @@ export class CqlSequenceStore implements SequenceStore {
 
   async reservedEnd(tenantId: TenantId, conversationId: ConversationId): Promise<bigint | undefined> {
     const key = [bound(tenantId), bound(conversationId)];
-    return markOf((await this.#session.execute(this.#statements.read, key)).rows)?.nextSeq;
+    return markOf((await this.#session.execute(this.#statements.readLatest, key)).rows)?.nextSeq;
   }
 
   async #move(

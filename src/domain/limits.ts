@@ -49,6 +49,8 @@ export const FLIGHTS_MAX = 200_000;
 export const FLIGHTS_PUSH_RESERVE = 20_000;
 /** Flights with one hash that can be joined; further ones (one message_id at many coordinates: a caller's mistake) read for themselves, uncached. */
 export const FLIGHT_SIBLINGS_MAX = 16;
+/** Recalls and edits whose messages a joiner remembers; a batch that waited for longer than they last has all its bodies looked at. */
+export const HEARD_EVENTS_MAX = 1_024;
 /** Group reads under way at once; further ones wait, those of live delivery first. One that nobody waits for any more is not sent. */
 export const GROUP_READS_MAX = 256;
 /** Group reads that backlogs leave free, so that they never starve live delivery. */

@@ -11,7 +11,7 @@ export const ResultCode = {
   /** A body without content (D12). */
   RECALLED: 3,
   NOT_FOUND: 4,
-  /** The store's row is older than the floor that the caller or a log event set. */
+  /** The store's row is older than the floor that the caller or a log event set, or the body went while its batch waited. */
   NOT_YET: 5,
   /** The row at those coordinates carries another message_id. */
   MISMATCH: 6,
@@ -22,7 +22,7 @@ export const ResultCode = {
   /** Store or key provider did not answer; asking again can help. */
   UNAVAILABLE: 9,
   DEADLINE: 10,
-  /** The response reached its byte limit; ask again for these. */
+  /** The response reached its byte limit, or the group's read its own or half of its time; ask again for these. */
   DEFERRED: 11,
   INVALID: 12,
 } as const;

@@ -40,25 +40,39 @@ export class DetailReader {
     decodeMicros = 0,
     mayHold?: (bytes: number) => boolean,
   ): Promise<DetailOutcome> {
+    const startedMs = performance.now();
     const deadline = new ReadDeadline(request.deadlineMs - decodeMicros / 1000);
     const reads = Promise.all([this.reactionKeys(request, deadline), this.reactors(request, deadline)]);
     // Nobody waits for them where the message is not shown.
     reads.catch(() => undefined);
     try {
       // The join keeps the deadline by itself.
-      const { entries, bodies } = await this.options.joiner.join(singleJoin(request), decodeMicros, mayHold);
-      const result = entries.code[0] as number;
-      const body = bodies.views()[0];
-      if (result !== ResultCode.OK && result !== ResultCode.RECALLED) {
-        return { result, body, selfReactionKeys: [], reactors: undefined };
+      const first = await this.shown(request, request.deadlineMs, decodeMicros, mayHold);
+      if (!isShown(first.result) || (request.userId === undefined && request.reactors === undefined)) {
+        return { ...first, selfReactionKeys: [], reactors: undefined };
       }
       const [selfReactionKeys, reactors] = await reads;
-      return { result, body, selfReactionKeys, reactors };
+      // What an event or a destroyed key has outdated while the reactions were read does not leave (S-7); else it is a hit.
+      const leftMs = Math.max(0, request.deadlineMs - (performance.now() - startedMs));
+      const shown = await this.shown(request, leftMs, decodeMicros, mayHold);
+      if (!isShown(shown.result)) return { ...shown, selfReactionKeys: [], reactors: undefined };
+      return { ...shown, selfReactionKeys, reactors };
     } catch (error) {
       throw asUnavailable(error);
     } finally {
       deadline.close();
     }
+  }
+
+  private async shown(
+    request: DetailRequest,
+    deadlineMs: number,
+    decodeMicros: number,
+    mayHold?: (bytes: number) => boolean,
+  ): Promise<Pick<DetailOutcome, 'result' | 'body'>> {
+    const join = singleJoin({ ...request, deadlineMs });
+    const { entries, bodies } = await this.options.joiner.join(join, decodeMicros, mayHold);
+    return { result: entries.code[0] as number, body: bodies.views()[0] };
   }
 
   private async reactionKeys(
@@ -88,4 +102,8 @@ export class DetailReader {
   ): Promise<ReactorsPage | undefined> {
     return reactors && this.pages.page(where, reactors, deadline);
   }
+}
+
+function isShown(result: number): boolean {
+  return result === ResultCode.OK || result === ResultCode.RECALLED;
 }

@@ -13,6 +13,7 @@ import { responseTailBytes } from '../codec/join-response.js';
 import { emptyReceipt, type Receipt } from '../codec/receipt.js';
 import { ABSENT, type EntryColumns } from '../domain/entries.js';
 import { equalIdAt, ID_BYTES } from '../domain/ids.js';
+import type { DekId } from '../domain/message.js';
 import type { MessageAt } from '../domain/ports.js';
 import { ResultCode } from '../domain/result.js';
 import type { Waiter } from './flights.js';
@@ -61,6 +62,8 @@ export interface BodySource {
   /** True when it is at or above a floor; floorAt ABSENT = no revision floor. */
   meetsFloor(floorBytes: Uint8Array, floorAt: number, summaryVersion: bigint): boolean;
   copyTo(target: Uint8Array, at: number): void;
+  /** What sealed it: undefined where nothing did, 'cached' where only the cache knows. */
+  readonly dekId: DekId | 'cached' | undefined;
 }
 
 export class Batch {
@@ -77,6 +80,8 @@ export class Batch {
   private readonly next: Int32Array;
   private closed = false;
   private readonly waiters: Waiter[] = [];
+  /** By a body's position: what sealed it. */
+  private readonly sealedBy: BodySource['dekId'][] = [];
 
   /** `mayHold`: asked before the response takes that many bytes of memory. */
   constructor(request: JoinRequest, mayHold?: (bytes: number) => boolean) {
@@ -205,7 +210,9 @@ export class Batch {
    * Takes bodies out again, and makes their entries NOT_YET. `isOutdated` is asked once per body, by the first entry
    * that has it.
    */
-  withdraw(isOutdated: (index: number, code: number, body: Uint8Array) => boolean): void {
+  withdraw(
+    isOutdated: (index: number, code: number, body: Uint8Array, dekId: BodySource['dekId']) => boolean,
+  ): void {
     const { code, body, count } = this.entries;
     const views = this.bodies.views();
     const kept = new Uint8Array(views.length).fill(1);
@@ -214,7 +221,8 @@ export class Batch {
       const position = body[index] as number;
       if (position === 0 || asked[position - 1] === 1) continue;
       asked[position - 1] = 1;
-      if (isOutdated(index, code[index] as number, views[position - 1] as Uint8Array)) kept[position - 1] = 0;
+      const [view, dekId] = [views[position - 1] as Uint8Array, this.sealedBy[position - 1]];
+      if (isOutdated(index, code[index] as number, view, dekId)) kept[position - 1] = 0;
     }
     if (!kept.includes(0)) return;
     const positions = this.bodies.keepOnly(kept);
@@ -254,6 +262,7 @@ export class Batch {
     const at = bodies.append(body.bodyBytes);
     if (at === NO_ROOM) return 0;
     body.copyTo(bodies.buffer, at);
+    this.sealedBy.push(body.dekId);
     return bodies.count;
   }
 

@@ -86,6 +86,10 @@ export class Draft implements BodySource {
     return this.identity.bodyBytes;
   }
 
+  get dekId(): DekId | undefined {
+    return this.identity.dekId;
+  }
+
   meetsFloor(floorBytes: Uint8Array, floorAt: number, summaryVersion: bigint): boolean {
     if (summaryVersion > 0n && this.identity.summaryVersion < summaryVersion) return false;
     return floorAt < 0 || compareIdAt(this.identity.revision, 0, floorBytes, floorAt) >= 0;

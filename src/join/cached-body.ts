@@ -17,6 +17,8 @@ export class CachedBody implements BodySource {
     return this;
   }
 
+  readonly dekId = 'cached';
+
   get code(): number {
     return this.cache.codeOf(this.handle);
   }

@@ -194,12 +194,13 @@ async function settleRows(
   group.receipt.keyMicros += (context.clock.nowMs() - keysStartedMs) * 1000;
   const again: Flight[] = [];
   const drafts: Draft[] = [];
+  const unread: Flight[] = [];
   try {
     const nowMs = context.clock.nowMs();
     for (const flight of flights) {
       const record = records.get(flight.seq);
       if (record === undefined && isUnread(rows, flight)) {
-        settleAll(context, flight, ResultCode.DEFERRED);
+        unread.push(flight);
         continue;
       }
       const summary = summaries.get(flight.seq);
@@ -219,6 +220,13 @@ async function settleRows(
       const draft = drafts[index] as Draft;
       if (!settleDraft(context, draft, outcomes[index] as ResultCode, rows.sentAtMs))
         again.push(draft.flight);
+    }
+    for (const flight of unread) {
+      // A batch that joined another one's read and has no body of it yet gets its first one.
+      if (!flight.isLastRead && flight.waiters.some(({ batch }) => batch?.bodies.count === 0)) {
+        flight.unmet = ResultCode.DEFERRED;
+        again.push(flight);
+      } else settleAll(context, flight, ResultCode.DEFERRED);
     }
   } finally {
     for (const draft of drafts) draft.giveUp(context.cache);

@@ -26,6 +26,7 @@ import { CachedBody } from './cached-body.js';
 import type { ConversationsInUse } from './conversations-in-use.js';
 import { Flight, Flights } from './flights.js';
 import { type FetchContext, fetchGroup, type Group } from './group-fetch.js';
+import { HeardEvents } from './heard-events.js';
 import { MissGroups } from './miss-groups.js';
 import { ReadGate, Turn } from './read-gate.js';
 import { withdrawOutdated } from './withdrawal.js';
@@ -61,8 +62,7 @@ export class Joiner {
   private readonly cached: CachedBody;
   private readonly inUse: ConversationsInUse | undefined;
   private batches = 0;
-  /** Recalls and edits. */
-  private events = 0;
+  private readonly events = new HeardEvents();
 
   constructor(options: JoinerOptions) {
     this.context = {
@@ -89,7 +89,7 @@ export class Joiner {
     const { clock } = this.context;
     const startedMs = clock.nowMs();
     const batch = new Batch(request, mayHold);
-    const { events, keysDestroyed } = this.heard();
+    const [eventsBefore, keysBefore] = [this.events.count, this.context.cache.keysDestroyed];
     this.batches++;
     try {
       this.plan(batch, startedMs, given);
@@ -98,10 +98,7 @@ export class Joiner {
       if (!batch.isSettled) {
         const spentMs = decodeMicros / 1000 + clock.nowMs() - startedMs;
         await settledOrDeadline(batch, Math.max(0, request.deadlineMs - spentMs));
-        const now = this.heard();
-        if (now.events !== events || now.keysDestroyed !== keysDestroyed) {
-          withdrawOutdated(this.context.cache, batch, now.keysDestroyed !== keysDestroyed, clock.nowMs());
-        }
+        this.withdraw(batch, eventsBefore, keysBefore);
       }
       batch.receipt.totalMicros = decodeMicros + (clock.nowMs() - startedMs) * 1000;
       return batch.outcome();
@@ -121,7 +118,7 @@ export class Joiner {
    * long the floor stays at least while the row does not show the event.
    */
   raiseFloor(tenantId: TenantId, messageId: MessageId, floor: Floor, ageMsMin = 0): void {
-    if (floor.activityId !== undefined) this.events++;
+    if (floor.activityId !== undefined) this.events.add(messageId);
     this.context.cache.raiseFloor(tenantId, messageId, floor, this.context.clock.nowMs(), ageMsMin);
     this.detach(tenantId, messageId, floor);
   }
@@ -177,9 +174,13 @@ export class Joiner {
     return { batches: this.batches, flights: flights.size, reads: gate.underWay };
   }
 
-  /** What may outdate bodies that are copied already. */
-  private heard(): { readonly events: number; readonly keysDestroyed: number } {
-    return { events: this.events, keysDestroyed: this.context.cache.keysDestroyed };
+  /** What was heard while a batch waited may have outdated what is copied already. */
+  private withdraw(batch: Batch, eventsBefore: number, keysBefore: number): void {
+    const { cache, clock, keyring } = this.context;
+    const keysDestroyed = cache.keysDestroyed !== keysBefore;
+    if (!keysDestroyed && this.events.count === eventsBefore) return;
+    const heard = { events: this.events.since(eventsBefore), keysDestroyed };
+    withdrawOutdated(cache, keyring, batch, heard, clock.nowMs());
   }
 
   private detach(tenantId: TenantId, messageId: MessageId, floor?: Floor): void {

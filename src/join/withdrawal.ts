@@ -6,28 +6,48 @@
  */
 import { decodeMessageBody } from '../codec/message-body.js';
 import { compareIdAt, ID_BYTES, type MessageId } from '../domain/ids.js';
-import { type BodyCache, type Floor, NO_BODY } from '../domain/ports.js';
+import { type BodyCache, type Floor, type Keyring, NO_BODY } from '../domain/ports.js';
 import { ResultCode } from '../domain/result.js';
 import type { Batch } from './batch.js';
+import { idTailAt } from './heard-events.js';
+
+/** What was heard while a batch waited. */
+export interface Heard {
+  /** Tails of the ids of messages that were recalled or edited; undefined = of any. */
+  readonly events: ReadonlySet<number> | undefined;
+  readonly keysDestroyed: boolean;
+}
 
 /**
- * `keysDestroyed`: whether keys were. A body does not name its key: then those go that the cache does not have any more,
- * as what the key has sealed; few of the others are evicted in that time.
+ * A hit does not name its key: where keys were destroyed, those go that the cache does not have any more, as what the key
+ * has sealed; few of the others are evicted in that time. What was read names it, cached or not.
  */
 export function withdrawOutdated(
   cache: Pick<BodyCache, 'floorOf' | 'find'>,
+  keyring: Pick<Keyring, 'isDestroyed'>,
   batch: Batch,
-  keysDestroyed: boolean,
+  { events, keysDestroyed }: Heard,
   nowMs: number,
 ): void {
+  const { bytes, count, messageAt } = batch.entries;
+  const mayBeHeard = (index: number): boolean =>
+    events === undefined || events.has(idTailAt(bytes, messageAt[index] as number));
+  if (!keysDestroyed && events !== undefined) {
+    let index = 0;
+    while (index < count && !mayBeHeard(index)) index++;
+    if (index === count) return;
+  }
   const { tenantId } = batch.request;
-  batch.withdraw((index, code, body) => {
+  batch.withdraw((index, code, body, dekId) => {
     const at = batch.point(index);
-    // A view of exactly an id's bytes.
-    const messageId = at.bytes.subarray(at.messageAt, at.messageAt + ID_BYTES) as MessageId;
-    const floor = cache.floorOf(tenantId, messageId);
-    if (floor !== undefined && isOutdated(body, code, floor)) return true;
-    return keysDestroyed && cache.find(at, nowMs) === NO_BODY;
+    if (mayBeHeard(index)) {
+      // A view of exactly an id's bytes.
+      const messageId = at.bytes.subarray(at.messageAt, at.messageAt + ID_BYTES) as MessageId;
+      const floor = cache.floorOf(tenantId, messageId);
+      if (floor !== undefined && isOutdated(body, code, floor)) return true;
+    }
+    if (!keysDestroyed || dekId === undefined) return false;
+    return dekId === 'cached' ? cache.find(at, nowMs) === NO_BODY : keyring.isDestroyed(dekId);
   });
 }
 

@@ -191,6 +191,7 @@ export class WindowAllocator implements SequenceAllocator {
     if (known !== undefined && left(known) > 0n && this.#isIdle(known)) {
       const end = await this.#store.reservedEnd(tenantId, conversationId);
       if (end === known.end) {
+        leaveBelowOthers(known);
         // Whatever was evicted meanwhile: its seqs are still nobody else's.
         this.#conversations.set(key, known);
         return undefined;
@@ -261,6 +262,12 @@ export class WindowAllocator implements SequenceAllocator {
 
 function left({ windows }: Conversation): bigint {
   return windows.reduce((sum, { next, end }) => sum + end - next, 0n);
+}
+
+/** Where two windows do not meet, another process has reserved between them: what is left below that is a hole. */
+function leaveBelowOthers({ windows }: Conversation): void {
+  const from = windows.findLastIndex(({ next }, index) => index > 0 && windows[index - 1]?.end !== next);
+  if (from > 0) windows.splice(0, from);
 }
 
 /** The next seq of a conversation that has one left. */

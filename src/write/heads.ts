@@ -165,13 +165,15 @@ export class HeadWriter {
     const told = waiting.attempted.splice(0);
     waiting.change = undefined;
     let failed = false;
+    let fenced = false;
     try {
       if (change !== undefined) {
         // Only a newer message's write says all that this one's does: after anything else this one must be read back.
         const isOutdone = (latestSeq: bigint): boolean => (waiting.change?.message?.seq ?? -1n) > latestSeq;
         const outcome = await this.#owner.write(tenantId, conversationId, change, isOutdone);
+        fenced = outcome === 'fenced';
         if (outcome === 'written') this.#written++;
-        else if (outcome === 'fenced') this.#drop();
+        else if (fenced) this.#drop();
         else if (outcome === 'newer' && change.message?.isRepeated === false) this.#dropBackward();
       }
     } catch {
@@ -183,7 +185,7 @@ export class HeadWriter {
       }
     }
     this.#inFlight--;
-    for (const tell of told) tell(failed);
+    for (const tell of told) tell(failed || fenced);
     if (failed) void this.#retryLater(key, waiting);
     else this.#settle(key, waiting);
     this.#pump();

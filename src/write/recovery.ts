@@ -186,9 +186,15 @@ async function readWholeRow(
 ): Promise<ReadRow | undefined> {
   const row = await readRow(writes, clock, target);
   if (row === undefined || !equalIdAt(row.record.messageId, 0, target.messageId, 0)) return row;
-  if (isHeldInPart(row.record)) await holds.placeHold(target);
-  else if (isLiftedInPart(row.record)) await holds.liftHold(target, liftedClassOf(row.record));
-  else return row;
+  try {
+    if (isHeldInPart(row.record)) await holds.placeHold(target);
+    else if (isLiftedInPart(row.record)) await holds.liftHold(target, liftedClassOf(row.record));
+    else return row;
+  } catch (error) {
+    // It ended meanwhile, or governance has deleted it: no hold of it is to be set right.
+    if (!(error instanceof MailjoinError && error.code === 'MESSAGE_NOT_FOUND')) throw error;
+    return undefined;
+  }
   return readRow(writes, clock, target);
 }
 

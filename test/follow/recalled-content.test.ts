@@ -1,7 +1,9 @@
 /** Content of a recalled message does not come back by what was read or written around the recall (S-7, B16). */
 import { expect, it } from 'vitest';
 import { MessageState } from '../../src/domain/message.js';
+import { ResultCode } from '../../src/domain/result.js';
 import { LogEvents } from '../../src/follow/log-events.js';
+import { DetailReader } from '../../src/history/detail-reader.js';
 import {
   makeWorld,
   names,
@@ -12,6 +14,7 @@ import {
   TENANT,
   textOf,
 } from '../join/harness.js';
+import { user } from '../stores/fixtures.js';
 import { editOf, entryOf, recallOf } from './log-fixtures.js';
 
 it('S-7: a recall in the log, its row still NORMAL, is not undone by an edit above it', async () => {
@@ -48,4 +51,42 @@ it('B16: rows that a page read before a recall are not cached when the recalled 
   const page = await joiner.join(requestFor([reference]), 0, undefined, new Map([[0n, rows]]));
   expect([names(page), textOf(page, 0)]).toEqual([['RECALLED'], undefined]);
   expect(names(await join([reference]))).toEqual(['RECALLED']);
+});
+
+it('S-7: a message’s detail does not show what was recalled while its reactions were read', async () => {
+  const { add, joiner } = makeWorld();
+  const reference = add(newConversation(), 1n, 'secret', { lastActivityId: revision(10) });
+  let answer!: () => void;
+  const held = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  let asked!: () => void;
+  const isAsked = new Promise<void>((resolve) => {
+    asked = resolve;
+  });
+  const reader = new DetailReader({
+    joiner,
+    reactions: {
+      readReaction: async () => {
+        asked();
+        await held;
+        return undefined;
+      },
+      readReactionsPage: () => Promise.reject(new Error('not asked')),
+    },
+    onFailure: () => undefined,
+  });
+  const detail = reader.detail({
+    tenantId: TENANT,
+    ...reference,
+    userId: user(),
+    reactors: undefined,
+    deadlineMs: 20_000,
+  });
+  await isAsked;
+  await new Promise(setImmediate);
+  const floor = { activityId: revision(20), summaryVersion: 0n, recalled: true };
+  joiner.raiseFloor(TENANT, reference.messageId, floor, 3_600_000);
+  answer();
+  expect(await detail).toMatchObject({ result: ResultCode.NOT_YET, body: undefined, selfReactionKeys: [] });
 });

@@ -1,6 +1,7 @@
 // One result per entry: every kind of result, alone among good neighbours (design: "One result per entry").
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { RequestKind } from '../../src/domain/entries.js';
 import type { MessageId, TenantId } from '../../src/domain/ids.js';
 import { GROUP_READ_BYTES_MAX } from '../../src/domain/limits.js';
 import { dekKey, MessageState } from '../../src/domain/message.js';
@@ -160,6 +161,23 @@ describe('an entry that yields no body', () => {
     ]);
     store.unread = undefined;
     expect(names(await join(references))).toEqual(['OK', 'OK', 'OK']);
+    expect(store.reads).toHaveLength(2);
+  });
+
+  it('is served to live delivery that joined the read of a backlog which ended before its row', async () => {
+    const { add, join, store } = makeWorld();
+    const conversationId = newConversation();
+    const references = [1n, 2n, 3n].map((seq) => add(conversationId, seq, `large ${seq}`));
+    store.unread = ({ statements: [first] }) =>
+      first?.shape !== 'in' && first?.to === 3n ? [{ shape: 'range', from: 1n, to: 2n }] : undefined;
+    const release = store.hold();
+    const arrived = store.arrival();
+    const backlog = join(references);
+    await arrived;
+    const live = join(references.slice(0, 1), { kind: RequestKind.PUSH_EVENTS });
+    release();
+    expect(names(await backlog)).toEqual(['OK', 'DEFERRED', 'OK']);
+    expect(textOf(await live, 0)).toBe('large 1');
     expect(store.reads).toHaveLength(2);
   });
 

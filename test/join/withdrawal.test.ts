@@ -2,7 +2,10 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { BodyList } from '../../src/codec/body-list.js';
+import type { MessageId } from '../../src/domain/ids.js';
+import { HEARD_EVENTS_MAX } from '../../src/domain/limits.js';
 import { dekKey } from '../../src/domain/message.js';
+import { HeardEvents, idTailAt } from '../../src/join/heard-events.js';
 import { makeWorld, names, newConversation, revision, TENANT, textOf, type World } from './harness.js';
 
 /** A batch whose first messages are hits, held at the read of its last one. */
@@ -22,6 +25,7 @@ async function waitingBatch(over: { lastActivityId?: ReturnType<typeof revision>
   return { ...world, hits, second, release, joined };
 }
 
+const OTHER = { scope: 'test', id: 'another', version: 1 };
 const SECOND_GONE = ['OK', 'NOT_YET', 'NOT_YET', 'OK', 'OK'];
 
 function raise(world: Pick<World, 'joiner'>, { messageId }: { messageId: Uint8Array }, recalled: boolean) {
@@ -70,6 +74,32 @@ describe('a body that was copied while its batch waits', () => {
     expect(names(await other.joined)).toEqual(['OK', 'OK', 'OK', 'OK', 'OK']);
   });
 
+  it.each([false, true])(
+    'goes with its key where it was never cached, and stays with others (its own: %s)',
+    async (isOwn) => {
+      const { add, cache, dekId, join, keyring, store } = makeWorld();
+      const large = add(newConversation(), 1n, 'x'.repeat(300_000));
+      const missed = add(newConversation(), 1n, 'missed', { dekId: OTHER });
+      keyring.answers.set(dekKey(OTHER), { status: 'unknown' });
+      const readGroup = store.readGroup.bind(store);
+      let release!: () => void;
+      const held = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      store.readGroup = async (read) => {
+        if (Buffer.compare(read.conversationId, missed.conversationId) === 0) await held;
+        return readGroup(read);
+      };
+      const joined = join([large, missed]);
+      for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+      const destroyed = isOwn ? dekId : OTHER;
+      keyring.answers.set(dekKey(destroyed), { status: 'destroyed' });
+      cache.destroyKey(destroyed);
+      release();
+      expect(names(await joined)).toEqual(isOwn ? ['NOT_YET', 'UNAVAILABLE'] : ['OK', 'ERASED']);
+    },
+  );
+
   it('is found again in its new state by who asks again', async () => {
     const world = await waitingBatch();
     raise(world, world.second, true);
@@ -83,6 +113,23 @@ describe('a body that was copied while its batch waits', () => {
     });
     expect(names(await world.join([world.second]))).toEqual(['RECALLED']);
   });
+});
+
+it('events are remembered by their messages as far back as the ring goes', () => {
+  const heard = new HeardEvents();
+  const idOf = (value: number) => {
+    const id = Buffer.alloc(16);
+    id.writeInt32BE(value, 12);
+    return id as Uint8Array as MessageId;
+  };
+  heard.add(idOf(-5));
+  const before = heard.count;
+  expect(heard.since(before)).toEqual(new Set());
+  for (let value = 0; value < HEARD_EVENTS_MAX; value++) heard.add(idOf(value));
+  expect(heard.since(before)).toEqual(new Set(Array.from({ length: HEARD_EVENTS_MAX }, (_, value) => value)));
+  expect(heard.since(before - 1)).toBeUndefined();
+  expect(heard.since(heard.count - 1)).toEqual(new Set([idTailAt(idOf(HEARD_EVENTS_MAX - 1), 0)]));
+  expect(idTailAt(Buffer.concat([Buffer.alloc(3), idOf(-5)]), 3)).toBe(-5);
 });
 
 it('a body list drops any of its bodies, in place, and goes on', () => {

@@ -8,6 +8,7 @@ import { type AllocatedMessage, WindowAllocator } from '../../src/write/allocato
 import { isOfConversation, prefixOf, revisionMicros } from '../../src/write/message-ids.js';
 import { SetClock } from '../embedded/embedded-fixtures.js';
 import { activity, conversation, tenant } from '../stores/fixtures.js';
+import { eventually } from './head-fixtures.js';
 import { chat, hex } from './write-fixtures.js';
 
 /** Windows as both stores hand them out, kept in memory; reservations can be held and made to fail. */
@@ -197,6 +198,22 @@ describe('WindowAllocator', () => {
     taken.push(...(await Promise.all([take(), take()])));
     expect(taken.slice(-2).map(({ seq }) => seq)).toEqual([8193n, 8194n]);
     rising(taken);
+    expect(store.reserved).toHaveLength(3);
+  });
+
+  it('R3.5: what is left below another process’s window is a hole once left alone, also where one above that follows', async () => {
+    const store = new Windows();
+    const clock = new SetClock();
+    const { tenantId, conversationId } = chat();
+    const [ours, theirs] = [allocatorOn(store, clock), allocatorOn(store, clock)];
+    const take = (allocator: WindowAllocator) => allocator.allocateMessage(tenantId, conversationId);
+    await take(ours);
+    await take(theirs);
+    // The last quarter begins: the next window is reserved, above theirs.
+    for (let taken = 1; taken < (SEQ_WINDOW * 3) / 4 + 5; taken++) await take(ours);
+    await eventually(() => store.reserved.length === 3);
+    clock.ms += SEQ_WINDOW_IDLE_MS + 1;
+    expect(await take(ours)).toMatchObject({ seq: 8193n });
     expect(store.reserved).toHaveLength(3);
   });
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { encodeLogRecord, type LogRecord } from '../../src/codec/log-record.js';
-import { effectiveState, MessageState } from '../../src/domain/message.js';
+import { effectiveState, MessageState, RetentionClass } from '../../src/domain/message.js';
+import { revisionMicros } from '../../src/write/message-ids.js';
 import type { RecoveryReport } from '../../src/write/recovery.js';
 import {
   bytes,
@@ -190,6 +191,27 @@ describe('the recovery run (D17)', () => {
     expect(await previewText(first, where)).toBe('secret');
     expect(await recover(second)).toMatchObject({ recalls: 1, shown: 1 });
     expect(await previewText(first, where)).toBeUndefined();
+  });
+
+  it('B15: passes over a row that lasts in part and was deleted by governance, instead of ending there for ever', async () => {
+    const process = await writingProcess();
+    const target = await committed(process, chat());
+    process.crashAfter('recall', 'log');
+    await expect(process.writer.recall(target)).rejects.toThrow(Crash);
+    await process.writer.placeHold(target);
+    const row = await rowOf(process, target);
+    if (row?.lastActivityId === undefined) throw new Error('no row');
+    const deleted = {
+      ...row,
+      payload: undefined,
+      state: MessageState.DELETED,
+      retentionClass: RetentionClass.DEFAULT,
+    };
+    const life = { ttlSeconds: 1000, timestampMicros: revisionMicros(row.lastActivityId) + 1n };
+    await process.opened.store.insertRecord(target, deleted, life);
+    expect(await rowOf(process, target)).toMatchObject({ lastsInPart: true });
+    expect(await recover(process)).toMatchObject({ recalls: 1, absent: 1 });
+    expect(await recover(process)).toMatchObject({ records: 0 });
   });
 
   it('D12: does not move its checkpoint over a recall whose head it could not write', async () => {
