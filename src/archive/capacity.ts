@@ -9,7 +9,7 @@
 import { PARTITION_ROWS_MAX } from '../domain/limits.js';
 import type { RowSample, SampledRow } from '../domain/row-sampling.js';
 import type { Retention } from '../write/retention.js';
-import { recordBytes } from './record-bytes.js';
+import { RECORD_FRAMING_BYTES, recordBytes } from './record-bytes.js';
 
 export interface CapacityInput {
   readonly messagesPerDay: number;
@@ -29,6 +29,11 @@ export interface Measured {
     readonly max: number;
   };
   readonly disk: RowSample['disk'];
+  /**
+   * True when the estimate is less than the values of a row take, and so left out: a server measures the part of a partition
+   * that one file has, and a partition lies in a file of each window that it was written in.
+   */
+  readonly isDiskOfParts: boolean;
   /** What the formulas use: on disk where it is known. */
   readonly bRow: number;
   readonly lasting: number;
@@ -62,11 +67,14 @@ export function measure(
     if (isChanged) counts.changedInLaterWindow++;
     if (isLasting || isLonger || isChanged) counts.keepingFiles++;
   }
+  const isDiskOfParts = disk !== undefined && disk.bytesPerRow < mean - RECORD_FRAMING_BYTES;
+  const known = isDiskOfParts ? undefined : disk;
   return {
     rows: rows.length,
     wire: { mean, median: quantile(sizes, 0.5), p99: quantile(sizes, 0.99), max: quantile(sizes, 1) },
-    disk,
-    bRow: disk?.bytesPerRow ?? mean,
+    disk: known,
+    isDiskOfParts,
+    bRow: known?.bytesPerRow ?? mean,
     ...counts,
   };
 }

@@ -13,6 +13,8 @@ const TINYINT_BYTES = 1;
 const KEY_BYTES = 2 * UUID_BYTES + 2 * BIGINT_BYTES + 4 * LENGTH_BYTES;
 /** Columns beside the primary key (R2). */
 const COLUMNS = 18;
+/** Of recordBytes, what is no value of the row's own: on disk the partition's key stands once, and lengths take less. */
+export const RECORD_FRAMING_BYTES = KEY_BYTES + COLUMNS * LENGTH_BYTES;
 
 export function recordBytes(record: MessageRecord): number {
   return (

@@ -119,7 +119,9 @@ function table(input: CapacityInput, measured: Measured): string {
         ? [
             'b_row on disk',
             'not known',
-            'the server has no estimate of the table yet; below, the wire’s is used',
+            measured.isDiskOfParts
+              ? 'the server’s estimate is of the parts that files have of a partition; below, the wire’s is used'
+              : 'the server has no estimate of the table yet; below, the wire’s is used',
           ]
         : ['b_row on disk', bytesText(disk.bytesPerRow), disk.basis],
       [

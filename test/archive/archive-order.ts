@@ -113,7 +113,20 @@ async function stateOf(
   );
   const stepped = (row: MessageRecord): MessageRecord =>
     row.ttlSeconds === undefined ? row : { ...row, ttlSeconds: Math.round(row.ttlSeconds / ttlStepS) };
-  return plainValue({ rows: rows.map(stepped), index });
+  // Which of two seals of one message stays is the store's choice: they have one timestamp (D14), and on Cassandra the one
+  // that expires later, by the second in which it was written, is before the larger one.
+  const payloads = new Map<bigint, Buffer[]>();
+  for (const record of records) {
+    if (record.kind !== 'message') continue;
+    const { seq, payload } = record.record;
+    payloads.set(seq, [...(payloads.get(seq) ?? []), Buffer.from(payload ?? [])]);
+  }
+  const unsealed = (row: MessageRecord): MessageRecord => {
+    const seals = payloads.get(row.seq) ?? [];
+    const isOne = seals.some((seal) => seal.equals(row.payload ?? Buffer.alloc(0)));
+    return isOne ? { ...row, payload: seals[0] } : row;
+  };
+  return plainValue({ rows: rows.map((row) => stepped(unsealed(row))), index });
 }
 
 export async function holdsInAnyOrder(
@@ -142,13 +155,14 @@ export async function holdsInAnyOrder(
         await stateOf(ports.writes, inOrder, records, ttlStepS),
       );
     }),
-    { numRuns: runs, seed: seedOfRun() },
+    // To shrink a failure on a server takes longer than a test may: the seed repeats it.
+    { numRuns: runs, seed: seedOfRun(), endOnFailure: true },
   );
 }
 
 /** Printed, so that a failure can be repeated. */
 function seedOfRun(): number {
-  const seed = Math.floor(Math.random() * 2 ** 31);
+  const seed = Number(process.env.ARCH_SEED ?? Math.floor(Math.random() * 2 ** 31));
   console.log(`archive order: seed ${seed}`);
   return seed;
 }

@@ -65,8 +65,18 @@ describe('measuring', () => {
     const wire = measure({ rows, disk: undefined }, retention, NOW_MS);
     expect(wire?.bRow).toBe(wire?.wire.mean);
     expect((wire?.wire.max ?? 0) - (wire?.wire.median ?? 0)).toBe(0);
-    const disk = { bytesPerRow: 321, basis: 'pages' };
-    expect(measure({ rows, disk }, retention, NOW_MS)?.bRow).toBe(321);
+    const disk = { bytesPerRow: 1_321, basis: 'pages' };
+    expect(measure({ rows, disk }, retention, NOW_MS)).toMatchObject({
+      bRow: 1_321,
+      disk,
+      isDiskOfParts: false,
+    });
+  });
+
+  it('b_row is the wire’s where the disk’s is less than the values of a row: partitions lie in several files', () => {
+    const rows = [row(0, DAY_S, { payload: new Uint8Array(600) })];
+    const found = measure({ rows, disk: { bytesPerRow: 246, basis: 'pages' } }, retention, NOW_MS);
+    expect(found).toMatchObject({ bRow: found?.wire.mean, disk: undefined, isDiskOfParts: true });
   });
 });
 
