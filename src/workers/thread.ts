@@ -1,5 +1,5 @@
 /**
- * The entry of an open worker ("#open-worker"): runs one group at a time, synchronously, on its own thread.
+ * The code of an open worker (thread-entry.cts): runs one group at a time, synchronously, on its own thread.
  *
  * It writes only inside the places that the job names, which the main thread has reserved for this job alone. It
  * holds no state between jobs but the mapped region, and no key. If it dies, the main thread repeats its job.

@@ -5,7 +5,7 @@
 // It opens the first half of the job before it dies, so that ciphertext is lost under plaintext.
 import { workerData } from 'node:worker_threads';
 
-const { default: openGroup } = await import('#open-worker');
+const openGroup = await (await import('#open-worker')).default;
 
 const FAULT = 0;
 const DEATHS_LEFT = 1;
