@@ -7,6 +7,7 @@
  * kept out where it arises and, floors apart, compared again at the hit. Bytes that are dropped are zeroed at once.
  * Where there is no room it refuses (reserve → undefined); it throws for bugs only.
  */
+import { isBelow } from '../domain/floor.js';
 import { compareIdAt, type MessageId, type TenantId } from '../domain/ids.js';
 import { FLOOR_AGE_MS_MAX_DEFAULT, FLOORS_MAX, REGION_LEASE_MS_DEFAULT } from '../domain/limits.js';
 import type { Coordinates, DekId } from '../domain/message.js';
@@ -22,7 +23,7 @@ import {
   PublishOutcome,
 } from '../domain/ports.js';
 import { BodyCopier } from './body-copier.js';
-import { Floors, isBelow, type NameAt } from './floors.js';
+import { Floors, type NameAt } from './floors.js';
 import {
   NO_ENTRY,
   NO_SLOT,

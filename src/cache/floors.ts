@@ -12,7 +12,6 @@
  */
 import { type ActivityId, compareIdAt, ID_BYTES, idKeyAt } from '../domain/ids.js';
 import type { Floor } from '../domain/ports.js';
-import { ResultCode } from '../domain/result.js';
 
 /** Floors looked at per sweep at most, so that no call waits for many. */
 const SWEEP_MAX = 64;
@@ -176,19 +175,6 @@ export class Floors {
     const index = hash & (SIEVE_SIZE - 1);
     this.#sieve[index] = (this.#sieve[index] as number) + change;
   }
-}
-
-/** Whether a body's revision and summary version lie below a floor. */
-export function isBelow(
-  floor: Floor,
-  bytes: Uint8Array,
-  revisionAt: number,
-  summaryVersion: bigint,
-  code: number,
-): boolean {
-  if (summaryVersion < floor.summaryVersion) return true;
-  if (floor.recalled === true && code !== ResultCode.RECALLED) return true;
-  return floor.activityId !== undefined && compareIdAt(bytes, revisionAt, floor.activityId, 0) < 0;
 }
 
 function keyOf(name: NameAt): string {

@@ -8,7 +8,8 @@
  */
 import type { Receipt } from '../codec/receipt.js';
 import { MailjoinError } from '../domain/errors.js';
-import { type ActivityId, compareIdAt } from '../domain/ids.js';
+import { isBelow } from '../domain/floor.js';
+import type { ActivityId } from '../domain/ids.js';
 import { FLIGHT_ATTEMPTS_MAX, GROUP_READ_BYTES_MAX, RECEIPT_READS_MAX } from '../domain/limits.js';
 import { type DekId, dekKey, type MessageRecord, type ReactionSummary } from '../domain/message.js';
 import { OpenOutcome } from '../domain/open-job.js';
@@ -291,11 +292,7 @@ function liesBelow(
   summaryVersion: bigint,
   code: ResultCode,
 ): boolean {
-  if (floor === undefined) return false;
-  if (summaryVersion < floor.summaryVersion) return true;
-  if (floor.recalled === true && code !== ResultCode.RECALLED) return true;
-  if (floor.activityId === undefined) return false;
-  return revision === undefined || compareIdAt(revision, 0, floor.activityId, 0) < 0;
+  return floor !== undefined && isBelow(floor, revision, 0, summaryVersion, code);
 }
 
 /** Opens what is sealed, in place; one result per draft: its own code, TAMPERED or UNAVAILABLE. */

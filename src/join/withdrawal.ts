@@ -5,9 +5,9 @@
  * for again, it is found or read anew. Runs only where something was heard meanwhile. Synchronous.
  */
 import { decodeMessageBody } from '../codec/message-body.js';
-import { compareIdAt, ID_BYTES, type MessageId } from '../domain/ids.js';
+import { isBelow } from '../domain/floor.js';
+import { ID_BYTES, type MessageId } from '../domain/ids.js';
 import { type BodyCache, type Floor, type Keyring, NO_BODY } from '../domain/ports.js';
-import { ResultCode } from '../domain/result.js';
 import type { Batch } from './batch.js';
 import { idTailAt } from './heard-events.js';
 
@@ -52,9 +52,6 @@ export function withdrawOutdated(
 }
 
 /** Whether a body shows less than an event of its content; of its reactions a response may be a moment old. */
-function isOutdated(body: Uint8Array, code: number, { activityId, recalled }: Floor): boolean {
-  if (recalled === true && code !== ResultCode.RECALLED) return true;
-  if (activityId === undefined) return false;
-  const { lastActivityId } = decodeMessageBody(body);
-  return lastActivityId === undefined || compareIdAt(lastActivityId, 0, activityId, 0) < 0;
+function isOutdated(body: Uint8Array, code: number, floor: Floor): boolean {
+  return isBelow(floor, decodeMessageBody(body).lastActivityId, 0, floor.summaryVersion, code);
 }

@@ -10,11 +10,11 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { runProgram } from '../../src/cli/program.js';
 import { openEmbedded } from '../../src/embedded/open-embedded.js';
 import { appendAll, chat, messageAt } from '../archive/archive-fixtures.js';
 import { temporaryDirectory } from '../server/server-fixture.js';
 import { until } from '../stores/fixtures.js';
+import { runQuietly } from './run-quietly.js';
 
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const clock = { nowMs: () => performance.now(), epochMs: () => Date.now() };
@@ -29,16 +29,7 @@ beforeEach(() => {
 });
 afterEach(() => fs.rmSync(directory, { recursive: true, force: true }));
 
-async function run(...words: string[]) {
-  const out: string[] = [];
-  const errors: string[] = [];
-  const exitCode = await runProgram(words, {
-    environment: { MAILJOIN_DATA_DIR: dataDir, MAILJOIN_LOG_LEVEL: 'error' },
-    print: (line) => out.push(line),
-    printError: (line) => errors.push(line),
-  });
-  return { exitCode, out: out.join('\n'), errors: errors.join('\n') };
-}
+const run = (...words: string[]) => runQuietly(dataDir, words);
 
 const at = (...parts: readonly string[]): string => path.join(directory, ...parts);
 

@@ -2,11 +2,12 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { commandHelp } from '../../src/cli/help.js';
-import { COMMANDS, runProgram } from '../../src/cli/program.js';
+import { COMMANDS } from '../../src/cli/program.js';
 import { environmentOf, flagOf, settingOf } from '../../src/cli/settings.js';
 import { systemClock } from '../../src/cli/system-clock.js';
 import { openEmbedded } from '../../src/embedded/open-embedded.js';
 import { temporaryDirectory } from '../server/server-fixture.js';
+import { runQuietly } from './run-quietly.js';
 
 let directory: string;
 let dataDir: string;
@@ -17,16 +18,7 @@ beforeEach(() => {
 });
 afterEach(() => fs.rmSync(directory, { recursive: true, force: true }));
 
-async function run(...words: string[]) {
-  const out: string[] = [];
-  const errors: string[] = [];
-  const exitCode = await runProgram(words, {
-    environment: { MAILJOIN_DATA_DIR: dataDir, MAILJOIN_LOG_LEVEL: 'error' },
-    print: (line) => out.push(line),
-    printError: (line) => errors.push(line),
-  });
-  return { exitCode, out: out.join('\n'), errors: errors.join('\n') };
-}
+const run = (...words: string[]) => runQuietly(dataDir, words);
 
 describe('what is not understood: exit code 2', () => {
   it.each([

@@ -13,6 +13,7 @@ import type { MessageStore } from '../../src/domain/ports.js';
 import { Retention } from '../../src/write/retention.js';
 import { NO_POLICIES } from '../../src/write/retention-policies.js';
 import { SetClock, temporaryDirectory } from '../embedded/embedded-fixtures.js';
+import { gate } from './head-fixtures.js';
 import {
   bytes,
   Crash,
@@ -72,26 +73,16 @@ it('D14: an edit and a recall of one process in the same millisecond end RECALLE
   const target = await committed(process, where, { preview: bytes('first') });
   await process.writer.headsIdle();
   process.clock.ms += 10;
-  let assigned!: () => void;
-  let goOn!: () => void;
-  const isAssigned = new Promise<void>((resolve) => {
-    assigned = resolve;
-  });
-  const isEdited = new Promise<void>((resolve) => {
-    goOn = resolve;
-  });
+  const assigned = gate();
   let recalled: Promise<unknown> | undefined;
-  process.after('recall', 'assign', async () => {
-    assigned();
-    await isEdited;
-  });
+  process.after('recall', 'assign', () => assigned.pass());
   process.after('edit', 'read', async () => {
     process.clock.ms += 1;
     recalled = process.writer.recall(target);
-    await isAssigned;
+    await assigned.reached;
   });
   const edited = await process.writer.edit({ ...target, payload: bytes('edited'), preview: bytes('edited') });
-  goOn();
+  assigned.open();
   await recalled;
   await process.writer.recover(process.opened.log, unstopped());
   await process.writer.headsIdle();
